@@ -1,1 +1,1 @@
-"""Policyeng beside OPA and Conftest on the same policies and the same snapshots; `make bench` runs it."""
+"""Policyeng compared with OPA and Conftest on the same policies and the same snapshots; `make bench` runs it."""

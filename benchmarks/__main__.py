@@ -1,6 +1,6 @@
 """Measure everything and write `docs/benchmarks.md` with its charts; `make bench` runs it.
 
-`BENCH_FAST=1` tries it with small sizes and few repetitions, and says so on the page.
+`BENCH_FAST=1` tries it with small sizes and few repetitions, and states so on the page.
 """
 
 from __future__ import annotations

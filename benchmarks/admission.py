@@ -1,8 +1,8 @@
-"""How long a decision on one change takes beside one query to an OPA server that holds the same policies and state.
+"""How long a decision on one change takes compared with one query to an OPA server with the same policies and state.
 
-`python -m benchmarks.admission` prints a table. OPA is asked the least that a hook could ask it: the policies in Rego
-that judge the changed resource, with that resource in the question and the state of before in the server. It is told
-neither what else the change affects nor what was wrong before; the decision says both, by all policies.
+`python -m benchmarks.admission` prints a table. OPA gets the smallest query that a hook could send: policies in Rego
+that evaluate the changed resource, with that resource in the query and the state before in the server. It learns
+neither what else the change affects nor what was wrong before; the decision states both, by all policies.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources import load_snapshot
 
-#: What is said by policy, each as `{role: [part]}`.
-QUERY = "bench_admission/said"
+#: The statements by policy, each as `{role: [part]}`.
+QUERY = "bench_admission/statements"
 
 _MODULE = """\
 package bench_admission
@@ -47,7 +47,7 @@ given(policy) := {
 
 _OF_POLICY = """\
 
-said["{id}"] := verdict if {
+statements["{id}"] := verdict if {
 	"{id}" in input.policies
 	one := given("{id}")
 	verdict := data.bench_policies["{id}"].verdict with input as one
@@ -95,11 +95,11 @@ def changes(snapshot: Snapshot) -> dict[str, JsonObject | str]:
 
 def measured(made: Prepared, snapshot: Snapshot, server: Server, rounds: int) -> Iterator[Measured]:
     """Decisions and queries in turns, kind by kind."""
-    server.send("PUT", "estate", orjson.dumps(batch.asked(made).estate))
-    basis, judging = AdmissionSession(whole_bundle(), snapshot), AdmissionOptions(AS_OF)
+    server.send("PUT", "estate", orjson.dumps(batch.questions_of(made).estate))
+    basis, options = AdmissionSession(whole_bundle(), snapshot), AdmissionOptions(AS_OF)
     for name, change in changes(snapshot).items():
         body = orjson.dumps({"input": question(made, snapshot, change)})
-        ours: Callable[[], object] = partial(basis.decide, change, judging)
+        ours: Callable[[], object] = partial(basis.decide, change, options)
         theirs: Callable[[], object] = partial(_answer, server, body)
         for warming in (ours, theirs):
             warming()
@@ -123,22 +123,22 @@ def _answer(server: Server, body: bytes) -> object:
 
 
 def question(made: Prepared, snapshot: Snapshot, change: JsonObject | str) -> JsonObject:
-    """Return what OPA is asked about a change: the resource after it, or before it for a deletion.
+    """Return the query to OPA about a change: the resource after it, or before it for a deletion.
 
-    The policies are those that judge it, as the plan has them; OPA is spared to find out.
+    The policies are those that evaluate it, as the plan has them, so that OPA need not find them.
     """
-    held = index_resources(snapshot)
+    existing = index_resources(snapshot)
     made_of_it = changes_of(change)
-    ((key, after),) = apply_in_order(made_of_it, held, snapshot).becomes.items()
+    ((key, after),) = apply_in_order(made_of_it, existing, snapshot).becomes.items()
     there = snapshot if after.resource is None else apply_changes(snapshot, made_of_it).snapshot
     estate = estate_of(there, made.bundle.facts)
     planned = [entry.pair for entry in plan(made.bundle, estate)]
-    resource = after.resource or held[key]
-    judging = {pair.policy for pair in planned if estate.subjects[pair.subject].document["id"] == resource["id"]}
+    resource = after.resource or existing[key]
+    evaluating = {pair.policy for pair in planned if estate.subjects[pair.subject].document["id"] == resource["id"]}
     return {
         "resource": resource,
-        "workspace": held.get(workspace_of(key) or ""),
-        "policies": [made.bundle.policies[number].id for number in sorted(judging)],
+        "workspace": existing.get(workspace_of(key) or ""),
+        "policies": [made.bundle.policies[number].id for number in sorted(evaluating)],
         "at": MOMENT,
     }
 
@@ -166,14 +166,16 @@ def other_clock(snapshot: Snapshot, rounds: int) -> Sequence[float]:
 
 
 def after_another(snapshot: Snapshot, rounds: int) -> Sequence[float]:
-    """Processor seconds of a decision on a tag of a compute, with a compute as a cluster holds it in the state."""
+    """Processor seconds of a decision on a tag of a compute, with a compute as a cluster has it in the state."""
     basis, change = AdmissionSession(whole_bundle(), snapshot), changes(snapshot)["a tag of a compute"]
-    held = index_resources(snapshot)[fold_id(changes_of(change)[0].id)]
+    existing = index_resources(snapshot)[fold_id(changes_of(change)[0].id)]
     seconds = []
     for _ in range(rounds):
         began = time.process_time()
         basis.decide(
-            change, AdmissionOptions(AS_OF), {**held, "properties": {**held["properties"], "description": "held"}}
+            change,
+            AdmissionOptions(AS_OF),
+            {**existing, "properties": {**existing["properties"], "description": "held"}},
         )
         seconds.append(time.process_time() - began)
     return sorted(seconds[1:])

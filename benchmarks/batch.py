@@ -1,7 +1,7 @@
-"""The fastest form we know in which OPA and Conftest judge a whole snapshot: one document, one query.
+"""The fastest form we know in which OPA and Conftest evaluate a whole snapshot: one document, one query.
 
-The document holds the snapshot and per policy the pairs to judge, as planned by policyeng; that spares the others the
-planning. A generated module judges each pair with the policy's own rules and its own input, one `with` for each pair.
+The document has the snapshot and per policy the pairs to evaluate, as planned by policyeng; so the others need no
+planning. A generated module evaluates each pair with the policy's own rules and its own input, one `with` per pair.
 """
 
 from __future__ import annotations
@@ -48,16 +48,18 @@ given(policy, pair) := {
 	"as_of": input.as_of,
 }
 
-said := [{"policy": policy, "resource": input.reported[entry[0]], "role": role, "msg": part.msg, "path": path(part)} |
+statements := [statement |
 	some policy, entries in verdicts
 	some entry in entries
 	some role, parts in entry[1]
 	some part in parts
+	resource := input.reported[entry[0]]
+	statement := {"policy": policy, "resource": resource, "role": role, "msg": part.msg, "path": path(part)}
 ]
 
 path(part) := object.get(part, "path", "")
 
-answer := {"judged": sum([count(entries) | some entries in verdicts]), "said": said}
+answer := {"decided": sum([count(entries) | some entries in verdicts]), "statements": statements}
 """
 
 _OF_POLICY = """\
@@ -94,23 +96,23 @@ given := {
 
 _PAIR_OF_POLICY = """\
 
-verdict["{id}"] := said if {
+verdict["{id}"] := found if {
 	input.policy == "{id}"
 	one := given
-	said := data.bench_policies["{id}"].verdict with input as one
+	found := data.bench_policies["{id}"].verdict with input as one
 }
 """
 
 _MAIN = """\
 package main
 
-deny contains part if some part in data.bench.said
+deny contains part if some part in data.bench.statements
 """
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked about one pair: of a server that has the estate, or with everything in the question."""
+class Questions:
+    """Queries about one pair: to a server that has the estate, or with everything in the query."""
 
     estate: JsonObject
 
@@ -130,7 +132,7 @@ class Asked:
         }
 
 
-def asked(made: Prepared) -> Asked:
+def questions_of(made: Prepared) -> Questions:
     """Return the estate of one snapshot with its indices."""
     given = document(made)
     snapshot = given["snapshot"]
@@ -138,7 +140,7 @@ def asked(made: Prepared) -> Asked:
     by_type = {kind: [resources[position] for position in positions] for kind, positions in given["kinds"].items()}
     indexed = {**snapshot, "by_id": dict(zip(given["ids"], resources, strict=True)), "by_type": by_type}
     subjects = [*resources, *snapshot["workloads"], *snapshot["approvals"]]
-    return Asked({"snapshot": indexed, "subjects": subjects, "parameters": given["parameters"], "as_of": MOMENT})
+    return Questions({"snapshot": indexed, "subjects": subjects, "parameters": given["parameters"], "as_of": MOMENT})
 
 
 def pushed_path(policy: str) -> str:

@@ -1,4 +1,4 @@
-"""Measure the Rego compiler beside `opa bench` and, if given, another checkout; write `docs/benchmarks-compiler.md`.
+"""Compare the Rego compiler with `opa bench` and, if given, another checkout; write `docs/benchmarks-compiler.md`.
 
 `make bench-compiler` runs it. Times are of the CPU, per pair of policy and resource; the rounds are interleaved, and a
 figure is the smallest of its rounds, because other work on the machine only ever adds.
@@ -169,7 +169,7 @@ class _Worker:
         return json.loads(self._process.stdout.readline())
 
     def ask(self, question: str) -> Any:  # what the worker wrote
-        """Return what it answers."""
+        """Return its response."""
         if self._process.stdin is None:
             raise RuntimeError("the worker has no input")
         self._process.stdin.write(f"{question}\n")
@@ -243,7 +243,7 @@ def _alone(what: str) -> float:
 
 
 def alone(what: str) -> None:
-    """Print what `_alone` asks for."""
+    """Print what `_alone` requests."""
     sys.path.insert(0, str(ROOT))
     import resource
 

@@ -43,9 +43,9 @@ EDITS: tuple[tuple[str, Callable[[Any], object]], ...] = (
     ("role_assignment", lambda it: it["properties"].update(roleDefinitionId=_CONTRIBUTOR)),
 )
 _EDITED = 0.25
-#: What says nothing without another resource before it.
-_HELD = {"advisor_recommendation", "batch_deployment", "budget", "online_deployment", "service_aci", "service_aks"}
-_HELD |= {"job_automl", "job_command", "job_pipeline", "job_sweep"}
+#: Resources that are useless without another one before them.
+_DEPENDENT = {"advisor_recommendation", "batch_deployment", "budget", "online_deployment", "service_aci", "service_aks"}
+_DEPENDENT |= {"job_automl", "job_command", "job_pipeline", "job_sweep"}
 
 
 def document(size: int) -> bytes:
@@ -79,7 +79,7 @@ def _document(baselines: Baselines, size: int, number: int) -> bytes:
 
 
 def _renaming(baselines: Baselines, number: int) -> Callable[[list[JsonObject]], list[JsonObject]]:
-    """Move resources into the subscription of a number, in every id that they hold."""
+    """Move resources into the subscription of a number, in every id that they contain."""
     here = baselines.resources["workspace"]["id"].split("/")[2]
     there = f"{number:08x}{here[8:]}"
 
@@ -93,7 +93,7 @@ def _renaming(baselines: Baselines, number: int) -> Callable[[list[JsonObject]],
 def _subscription(baselines: Mapping[str, JsonObject], chance: random.Random) -> Iterator[JsonObject]:
     """Return the baselines, some with edits, their parents, and a few more clusters and instances."""
     inside = [stem for stem, resource in baselines.items() if resource["id"].startswith("/subscriptions/")]
-    for stem in sorted(inside, key=lambda stem: (stem != "workspace", stem in _HELD, stem)):
+    for stem in sorted(inside, key=lambda stem: (stem != "workspace", stem in _DEPENDENT, stem)):
         yield _perhaps_edited(stem, baselines[stem], chance)
         if stem in {"compute_cluster", "compute_instance"}:
             for copied in range(chance.randint(1, 4)):

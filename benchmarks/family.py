@@ -40,7 +40,7 @@ def _statistics() -> Iterator[tuple[int, list[str]]]:
             yield int(path.parent.name), path.read_text().rpartition(") ")[2].split()
 
 
-def _held(number: int, file: str, key: str) -> float:
+def _memory_of(number: int, file: str, key: str) -> float:
     """Megabytes by a line of a file of a process; none when it has just ended."""
     with suppress(OSError):
         for line in (_PROC / str(number) / file).read_text().splitlines():
@@ -51,12 +51,12 @@ def _held(number: int, file: str, key: str) -> float:
 
 @dataclass
 class Watch:
-    """The most memory that a family holds while this is open, looked at again and again.
+    """The most memory that a family has while this is open, measured again and again.
 
     Attributes:
         root: the process at its head.
         every: seconds between two looks.
-        pss_mb: what its members hold, where a page that several share counts once.
+        pss_mb: the memory of its members, where a page that several share counts once.
         rss_mb: the same, where it counts for each of them.
         head_cpu: seconds of CPU of the process at its head alone.
     """
@@ -80,7 +80,7 @@ class Watch:
     def _look(self) -> None:
         while not self._ended.wait(self.every):
             members = family(self.root)
-            self.pss_mb = max(self.pss_mb, sum(_held(number, "smaps_rollup", "Pss:") for number in members))
-            self.rss_mb = max(self.rss_mb, sum(_held(number, "status", "VmRSS:") for number in members))
+            self.pss_mb = max(self.pss_mb, sum(_memory_of(number, "smaps_rollup", "Pss:") for number in members))
+            self.rss_mb = max(self.rss_mb, sum(_memory_of(number, "status", "VmRSS:") for number in members))
             own = [fields for number, fields in _statistics() if number == self.root and fields[0] != "Z"]
             self.head_cpu = sum(map(int, own[0][11:13])) / _PER_SECOND if own else self.head_cpu

@@ -15,7 +15,7 @@ from benchmarks.opa_server import Batched, PerPair, Server
 from benchmarks.preparing import MOMENT, Prepared, whole_bundle
 from benchmarks.processes import Launcher, WholeProcess, policyeng_command
 from benchmarks.timing import Contestant
-from benchmarks.verdicts import Verdicts, of_answers, of_findings
+from benchmarks.verdicts import Verdicts, of_findings, of_statements
 from benchmarks.warm import Warm
 from policyeng.models import Evaluation
 
@@ -58,7 +58,7 @@ _WARM = (
 
 @contextmanager
 def warm(tools: Tools, made: Prepared) -> Iterator[list[Contestant]]:
-    """Contestants that are running and have judged before."""
+    """Contestants that are running and have evaluated before."""
     folder = batch.write_bundle(made.bundle, _emptied(tools.folder / "bundle"))
     started: list[Contestant] = []
     servers: list[Server] = []
@@ -116,12 +116,12 @@ def _of_report(printed: bytes) -> Verdicts:
 
 def _of_exec(printed: bytes) -> Verdicts:
     answer = orjson.loads(printed)["result"][0]["result"]
-    return of_answers(answer["said"], answer["judged"])
+    return of_statements(answer["statements"], answer["decided"])
 
 
 def _of_conftest(printed: bytes) -> Verdicts:
     failures = [failure for file in orjson.loads(printed) for failure in file.get("failures", ())]
-    return of_answers([{**failure["metadata"], "msg": failure["msg"]} for failure in failures], None)
+    return of_statements([{**failure["metadata"], "msg": failure["msg"]} for failure in failures], None)
 
 
 def _emptied(folder: Path) -> Path:

@@ -1,7 +1,7 @@
 """How long audits of a fleet take: the first, one of an unchanged fleet, one after a change of one workspace.
 
 `python -m benchmarks.fleet` prints a table; `--to FILE` writes it as a page. Each workspace is a file with its
-resources. Beside it, OPA and Conftest judge the same files with those policies that are in Rego, as whoever audits
+resources. OPA and Conftest evaluate the same files with those policies that are in Rego, as whoever audits
 with them has to: from the beginning each time, and without keeping anything. All are processes from start to end.
 """
 
@@ -41,7 +41,7 @@ class Measured:
     """Something that was timed.
 
     Attributes:
-        seconds: from start to end by the clock, which says little on a busy machine.
+        seconds: from start to end by the clock, which shows little on a busy machine.
         processor: seconds of processors, of all its processes.
         peak: of its resident memory, in MB.
     """
@@ -78,7 +78,7 @@ class Fleet:
             self._file(number).write_bytes(_moved(content, number))
 
     def write_documents(self, count: int) -> Path:
-        """Write the documents of so many workspaces, and the bundle that judges them."""
+        """Write the documents of so many workspaces, and the bundle that evaluates them."""
         self.documents.mkdir()
         bundle = list(selections().values())[-1]
         content = orjson.dumps(batch.document(prepared(bundle, self._file(0))))
@@ -108,14 +108,14 @@ def measured(name: str, command: Sequence[str | Path], allowed: Sequence[int] = 
         RuntimeError: it ends with another exit code than those.
     """
     began = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=said)
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - began
         if process.returncode not in allowed:
-            said.seek(0)
-            raise RuntimeError(f"{name}: exit {process.returncode}: {said.read().decode()[-2000:]}")
+            errors.seek(0)
+            raise RuntimeError(f"{name}: exit {process.returncode}: {errors.read().decode()[-2000:]}")
     return Measured(name, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 

@@ -1,4 +1,4 @@
-"""Requests at a constant rate, whatever the answers take, by k6; each answer is compared with what is expected."""
+"""Requests at a constant rate, however long responses take, by k6; each is compared with the expected one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import orjson
 
 _SCRIPT = Path(__file__).with_name("load.js")
-#: Seconds after which a request that nobody answers is lost.
+#: Seconds after which a request without a response is lost.
 PATIENCE = 30
 _NO_TALK = {"K6_NO_USAGE_REPORT": "true", "K6_AUTO_EXTENSION_RESOLUTION": "false"}
 
@@ -60,7 +60,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What came of a phase.
+    """The result of a phase.
 
     Attributes:
         right, wrong: 200 with the expected answer and with another.
@@ -89,7 +89,7 @@ class Generator(Protocol):
     """What sends requests."""
 
     def run(self, url: str, requests: Sequence[Request], *phases: Phase) -> list[Load]:
-        """Send the requests in turn, and say for each phase what came of it."""
+        """Send the requests in turn, and return the result of each phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class K6:
     folder: Path
 
     def run(self, url: str, requests: Sequence[Request], *phases: Phase) -> list[Load]:
-        """Send the requests in turn, and say for each phase what came of it.
+        """Send the requests in turn, and return the result of each phase.
 
         Raises:
             RuntimeError: k6 could not run it.

@@ -1,4 +1,4 @@
-"""A warm OPA server on loopback, asked over connections that stay open."""
+"""A warm OPA server on loopback, queried over connections that stay open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import orjson
 from benchmarks import batch
 from benchmarks.family import cpu_seconds
 from benchmarks.preparing import Prepared
-from benchmarks.verdicts import Verdicts, of_answers
+from benchmarks.verdicts import Verdicts, of_statements
 from benchmarks.worker import peak_of
 from policyeng.engines import Pair
 
@@ -101,7 +101,7 @@ class Batched:
     def verdicts(self) -> Verdicts:
         """Return the verdicts of the batch."""
         answer = self._answer()
-        return of_answers(answer["said"], answer["judged"])
+        return of_statements(answer["statements"], answer["decided"])
 
     def expected(self) -> Verdicts:
         """Return the verdicts of policyeng's engine."""
@@ -129,7 +129,7 @@ class PerPair:
     """One query per pair, of a sample of the pairs when there are many.
 
     With `pushed`, the snapshot is stored in the server before (not timed), and a query names the pair; without, each
-    query carries the policy's input, snapshot included, as anyone would send it who asks about one resource.
+    query carries the policy's input, snapshot included, as anyone would send it for one resource.
     """
 
     def __init__(self, made: Prepared, server: Server, pushed: bool, most: int) -> None:
@@ -139,15 +139,15 @@ class PerPair:
         count = len(made.work.pairs)
         self.positions = sorted(random.Random(count).sample(range(count), min(count, most)))
         self.sample = len(self.positions) if len(self.positions) < count else None
-        self._asked = batch.asked(made)
+        self._questions = batch.questions_of(made)
         if pushed:
-            server.send("PUT", "estate", orjson.dumps(self._asked.estate))
+            server.send("PUT", "estate", orjson.dumps(self._questions.estate))
         self._path = batch.pushed_path if pushed else batch.input_path
         self._bodies = [self._body(made.work.pairs[position], pushed) for position in self.positions]
 
     def _body(self, pair: Pair, pushed: bool) -> tuple[str, bytes]:
         policy = self._made.ids[pair.policy]
-        given = self._asked.naming(policy, pair) if pushed else self._asked.carrying(policy, pair)
+        given = self._questions.naming(policy, pair) if pushed else self._questions.carrying(policy, pair)
         return self._path(policy), orjson.dumps({"input": given})
 
     def _answers(self) -> list[Any]:
@@ -155,15 +155,17 @@ class PerPair:
 
     def verdicts(self) -> Verdicts:
         """Return the verdicts of the queries; no `result` means that the policy does not apply."""
-        said: list[dict[str, str]] = []
-        judged = 0
+        statements: list[dict[str, str]] = []
+        decided = 0
         for position, answer in zip(self.positions, self._answers(), strict=True):
             pair = self._made.work.pairs[position]
             named = {"policy": self._made.ids[pair.policy], "resource": self._reported(pair)}
-            judged += "result" in answer
+            decided += "result" in answer
             for role, parts in answer.get("result", {}).items():
-                said += [named | {"role": role, "msg": part["msg"], "path": part.get("path", "")} for part in parts]
-        return of_answers(said, judged)
+                statements += [
+                    named | {"role": role, "msg": part["msg"], "path": part.get("path", "")} for part in parts
+                ]
+        return of_statements(statements, decided)
 
     def _reported(self, pair: Pair) -> str:
         return self._made.estate.subjects[pair.subject].reported_id

@@ -131,8 +131,8 @@ def _factor(bases: Mapping[int, float], measure: Measure) -> str:
 
 
 def _median_and_spread(measure: Measure) -> str:
-    asked = f"; {measure.sample:,} pairs queried" if measure.sample else ""
-    return f"{time_of(measure.median)} ({_spread(measure)}{asked})"
+    sample = f"; {measure.sample:,} pairs queried" if measure.sample else ""
+    return f"{time_of(measure.median)} ({_spread(measure)}{sample})"
 
 
 def _starts(outcome: Outcome) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What all contestants are given: policies in Rego, a snapshot file, and the pairs to judge as policyeng plans them."""
+"""Input of all contestants: policies in Rego, a snapshot file, and the pairs to evaluate as policyeng plans them."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def prepared(bundle: Bundle, file: Path) -> Prepared:
     """Read a snapshot and plan it.
 
     Raises:
-        ValueError: the plan decides a pair by itself, which would spare our engine what the others must judge.
+        ValueError: the plan decides a pair by itself, so our engine would not evaluate what the others must.
     """
     snapshot = load_snapshot(file)
     estate = estate_of(snapshot, bundle.facts)
     planned = list(plan(bundle, estate))
     if any(entry.unknowns for entry in planned):
-        raise ValueError(f"{file.name} has fields that cannot be read; the engines would not judge the same pairs")
+        raise ValueError(f"{file.name} has fields that cannot be read; the engines would not evaluate the same pairs")
     work = EvaluationRequest(
         bundle=bundle,
         snapshot=estate.view,

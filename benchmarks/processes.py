@@ -58,7 +58,7 @@ class Launcher:
 
 @dataclass
 class WholeProcess:
-    """A command that judges a snapshot, and how its verdicts are read from what it prints."""
+    """A command that evaluates a snapshot, and how its verdicts are read from what it prints."""
 
     name: str
     launcher: Launcher

@@ -31,7 +31,7 @@ class Program:
     Attributes:
         sizes: numbers of resources.
         start: resources of the snapshot of the cold start.
-        grown: snapshots judged in one process, and how many resources each has.
+        grown: snapshots evaluated in one process, and how many resources each has.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Outcome:
 
     Attributes:
         stages: by size, seconds of each step of an evaluation, one mapping per repetition.
-        grown: MB after each snapshot judged in one process.
+        grown: MB after each snapshot evaluated in one process.
     """
 
     program: str
@@ -91,7 +91,7 @@ def measured(program: Program, tools: Tools, checkov: Path | None, remark: str) 
     for size in program.sizes:
         file = _estate(tools.folder, size)
         for name, bundle in selections().items():
-            _say(f"{size} resources, {name} policies")
+            _report(f"{size} resources, {name} policies")
             made = prepared(bundle, file)
             outcome.measures += _cell(WARM, warm(tools, made), program.warm, name, made)
             outcome.measures += _cell(WHOLE, whole(tools, made), program.whole, name, made)
@@ -127,7 +127,7 @@ def _measures(
 
 def _starts(program: Program, tools: Tools, checkov: Path | None) -> Iterator[Measure]:
     """Short processes: what starting costs. Each has run once before, so files are in the page cache."""
-    _say("starts")
+    _report("starts")
     estate = _estate(tools.folder, program.start)
     check = [policyeng_command(), "check", str(estate), "--as-of", MOMENT]
     *_, everything = selections().values()
@@ -175,9 +175,9 @@ def machine() -> dict[str, str]:
 def _versions(tools: Tools, checkov: Path | None) -> dict[str, str]:
     return {
         **own_versions(tools.opa),
-        "Conftest": tools.conftest_version or said(str(tools.conftest), "--version").removeprefix("Conftest: "),
+        "Conftest": tools.conftest_version or output_of(str(tools.conftest), "--version").removeprefix("Conftest: "),
         "orjson": version("orjson"),
-        "Checkov": said(str(checkov), "--version") if checkov else "not installed",
+        "Checkov": output_of(str(checkov), "--version") if checkov else "not installed",
     }
 
 
@@ -186,11 +186,11 @@ def own_versions(opa: Path) -> dict[str, str]:
     return {
         "policyeng": version("policyeng"),
         "Python": platform.python_version(),
-        "OPA": said(str(opa), "version").removeprefix("Version: "),
+        "OPA": output_of(str(opa), "version").removeprefix("Version: "),
     }
 
 
-def said(*command: str) -> str:
+def output_of(*command: str) -> str:
     """Return the first line of the output of a command."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
 
@@ -199,5 +199,5 @@ def _lines(file: str) -> list[str]:
     return Path(file).read_text(encoding="utf-8").splitlines()
 
 
-def _say(what: str) -> None:
+def _report(what: str) -> None:
     print(f"   {what}", file=sys.stderr, flush=True)

@@ -1,11 +1,11 @@
-"""What a second process gains, and what is held in memory: in an audit of a fleet into a store, and in a check.
+"""What a second process gains, and how much memory it takes: in an audit of a fleet into a store, and in a check.
 
     python -m benchmarks.scale --workspaces 200 --resources 40 --jobs 1,2 --rounds 3
     python -m benchmarks.scale --check 10000 --jobs 1,2 --rounds 5
 
 Each run is a command in a process of its own, an audit on a new store; every number of jobs has to give the same
-content. Each round runs each number once. Gains are of the clock, so they say something on an idle machine only. What
-the seconds of CPU would allow there stands beside them: in an audit the process that writes takes its own, and the
+content. Each round runs each number once. Gains are of the clock, so they are valid on an idle machine only. What
+the seconds of CPU would allow is next to them: in an audit the process that writes takes its own, and the
 others share the rest meanwhile; in a check they share what it does not do before and after.
 """
 
@@ -37,11 +37,11 @@ class Audited:
     """One run, measured.
 
     Attributes:
-        content: the hash over what was judged and found.
+        content: the hash over the snapshots and findings.
         seconds: of the clock.
         cpu: seconds, of all processes.
         head: those of the first process.
-        store_mb: the database with what lies beside it.
+        store_mb: the database with the files next to it.
     """
 
     content: str
@@ -58,21 +58,21 @@ def audited(folder: Path, jobs: int) -> Audited:
     """Audit the fleet in a folder on a new store.
 
     Raises:
-        RuntimeError: it cannot be judged.
+        RuntimeError: it cannot be evaluated.
     """
     with TemporaryDirectory(prefix="bench-store-") as name:
         words = ["audit", "run", "--input", str(folder), "--estate", "fleet", "--store", f"sqlite:///{name}/audits.db"]
         printed, run = _measured(Path(name), [*words, "--format", "json"], jobs)
-        (told,) = orjson.loads(printed)["runs"]
+        (printed_run,) = orjson.loads(printed)["runs"]
         size = sum(path.stat().st_size for path in Path(name).glob("audits.db*")) / _MB
-        return replace(run, content=told["content"], parts=told["parts"], store_mb=size)
+        return replace(run, content=printed_run["content"], parts=printed_run["parts"], store_mb=size)
 
 
 def checked(file: Path, jobs: int) -> Audited:
     """Check a snapshot; its parts are its resources.
 
     Raises:
-        RuntimeError: it cannot be judged.
+        RuntimeError: it cannot be evaluated.
     """
     with TemporaryDirectory(prefix="bench-check-") as name:
         printed, run = _measured(Path(name), ["check", str(file)], jobs)
@@ -97,17 +97,19 @@ def _measured(folder: Path, words: Sequence[str], jobs: int) -> tuple[bytes, Aud
     return output.read_bytes(), Audited("", 0, seconds, cpu, watch.head_cpu, watch.pss_mb, watch.rss_mb, 0.0)
 
 
-def beside(run: Audited, jobs: int) -> float:
+def estimate_audit(run: Audited, jobs: int) -> float:
     """Estimate the seconds of an audit on an idle machine from its CPU seconds: all processes work at once."""
     return max(run.head, run.cpu / min(jobs, processors()))
 
 
-def between(run: Audited, jobs: int) -> float:
+def estimate_check(run: Audited, jobs: int) -> float:
     """Estimate the same for a check: the first process also works before and after the others."""
     return run.head + (run.cpu - run.head) / min(jobs, processors())
 
 
-def table(runs: Mapping[int, Sequence[Audited]], allowed_by: Callable[[Audited, int], float] = beside) -> Iterator[str]:
+def table(
+    runs: Mapping[int, Sequence[Audited]], allowed_by: Callable[[Audited, int], float] = estimate_audit
+) -> Iterator[str]:
     """Return the figures as Markdown: medians in seconds, gains by round, and the peak memory of all rounds."""
     yield "| jobs | s | gain | CPU s | of the first | gain by CPU | CPU ms a part | PSS MB | RSS MB | store MB |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -133,7 +135,7 @@ def table(runs: Mapping[int, Sequence[Audited]], allowed_by: Callable[[Audited, 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run, and print the table; 1 when two runs say different things."""
+    """Run, and print the table; 1 when two runs differ."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.partition("\n")[0])
     parser.add_argument("--workspaces", type=int, default=2000)
     parser.add_argument("--resources", type=int, default=40)
@@ -162,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{given.check} resources" if given.check else f"{given.workspaces} workspaces of {given.resources} resources"
     )
     print(f"{what}, {given.rounds} rounds\n")
-    print("\n".join(table(runs, between if given.check else beside)))
+    print("\n".join(table(runs, estimate_check if given.check else estimate_audit)))
     return 0
 
 

@@ -1,7 +1,7 @@
-"""What `policyeng serve` sustains beside OPA's server, and what both do when ten times as much comes.
+"""What `policyeng serve` sustains compared with OPA's server, and what both do when ten times as much comes.
 
 `python -m benchmarks.serving` writes `docs/benchmarks-serving.md` and its figures as JSON; `make
-bench-serving` runs it. `BENCH_FAST=1` tries it within a minute, and says so on the page.
+bench-serving` runs it. `BENCH_FAST=1` tries it within a minute, and states so on the page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from benchmarks import estates
 from benchmarks.load import K6
-from benchmarks.runs import machine, own_versions, said
+from benchmarks.runs import machine, output_of, own_versions
 from benchmarks.serving_page import render
 from benchmarks.serving_runs import FAST, FULL, Outcome, measured
 from benchmarks.timing import DifferentVerdictsError
@@ -56,7 +56,7 @@ def main() -> int:
 
 def _versions(opa: Path, k6: Path) -> dict[str, str]:
     libraries = {name: version(name) for name in ("fastapi", "uvicorn", "uvloop", "httptools")}
-    return {**own_versions(opa), "k6": said(str(k6), "version").split()[1].removeprefix("v"), **libraries}
+    return {**own_versions(opa), "k6": output_of(str(k6), "version").split()[1].removeprefix("v"), **libraries}
 
 
 if __name__ == "__main__":

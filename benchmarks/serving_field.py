@@ -1,7 +1,7 @@
-"""Who serves: policyeng and OPA with the same policies and the same state, each with the requests it is asked.
+"""Who serves: policyeng and OPA with the same policies and the same state, each with its requests.
 
-Nobody is asked for figures before the answers were compared: what policyeng says of the changed resource by the
-policies that OPA is asked for, and all that both say of the whole document.
+Nothing is measured before the responses were compared: what policyeng states about the changed resource by the
+policies that OPA evaluates, and everything that both state about the whole document.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from benchmarks.load import Request
 from benchmarks.opa_server import Batched, Server
 from benchmarks.preparing import MOMENT, Prepared, prepared, selections, whole_bundle
 from benchmarks.timing import DifferentVerdictsError
-from benchmarks.verdicts import Said, of_answers
+from benchmarks.verdicts import Statement, of_statements
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources import load_snapshot
 
-#: From here on an answer of ours is the same each time; before stand its id, the age of the state and the clock.
+#: From here on our response is the same each time; before are its id, the age of the state and the clock.
 _STEADY = ',"changes":'
 _LISTS = ("denied", "warned", "undecided", "standing")
 
 
 class Policyeng:
-    """A `policyeng serve` that logs errors only, as the server of OPA beside it."""
+    """A `policyeng serve` that logs errors only, as the server of OPA does."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self._process = subprocess.Popen(
@@ -42,8 +42,8 @@ class Policyeng:
             stdout=subprocess.PIPE,
             text=True,
         )
-        said = "" if self._process.stdout is None else self._process.stdout.readline()
-        self.url = said.strip().rpartition(" ")[2]
+        first_line = "" if self._process.stdout is None else self._process.stdout.readline()
+        self.url = first_line.strip().rpartition(" ")[2]
         if not self.url.startswith("http"):
             self.close()
             raise RuntimeError("policyeng serve did not start")
@@ -69,7 +69,7 @@ class Policyeng:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A server, and what it is asked in turn."""
+    """A server, and its requests in turn."""
 
     name: str
     pid: int
@@ -87,7 +87,7 @@ class Servers:
 
 @contextmanager
 def serving(opa: Path, folder: Path, file: Path) -> Iterator[Servers]:
-    """Start the servers, whose answers agree.
+    """Start the servers, whose responses agree.
 
     Raises:
         DifferentVerdictsError: they do not.
@@ -101,8 +101,10 @@ def serving(opa: Path, folder: Path, file: Path) -> Iterator[Servers]:
         same = stack.enter_context(Policyeng(folder, *state, "--select", few))
         server = Server(opa, admission.write_bundle(made, folder / "bundle"))
         stack.callback(server.close)
-        asked = orjson.dumps({**batch.asked(made).estate, "as_of": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
-        server.send("PUT", "estate", asked)
+        state_body = orjson.dumps(
+            {**batch.questions_of(made).estate, "as_of": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        )
+        server.send("PUT", "estate", state_body)
         count, total = len(made.ids), len(whole_bundle().policies)
         yield Servers(
             _of_changes(made, snapshot, server, {f"policyeng, all {total} policies": every, _named(count): same}),
@@ -119,22 +121,25 @@ def _of_changes(
 ) -> Sequence[Contestant]:
     """Return changes of each kind except deletions, for which OPA has no answer."""
     given = {name: change for name, change in admission.changes(snapshot).items() if not isinstance(change, str)}
-    asked = {name: admission.question(made, snapshot, change) for name, change in given.items()}
-    bodies = {name: orjson.dumps({"input": question}) for name, question in asked.items()}
+    questions = {name: admission.question(made, snapshot, change) for name, change in given.items()}
+    bodies = {name: orjson.dumps({"input": question}) for name, question in questions.items()}
     theirs = {name: server.send("POST", admission.QUERY, body) for name, body in bodies.items()}
-    if not any(map(_said_by_query, theirs.values())):
+    if not any(map(_query_statements, theirs.values())):
         raise DifferentVerdictsError("OPA says nothing of any change, so that saying the same proves nothing")
     contestants = []
     for title, one in ours.items():
         url = f"{one.url}/v1/admit"
         requests = []
         for name, change in given.items():
-            # OPA keeps nothing of what it is asked. A dry run is the equal question: the server keeps nothing, too.
+            # OPA keeps nothing of a query. A dry run is the equivalent: the server keeps nothing, too.
             body = orjson.dumps({"change": change, "dryRun": True})
             answer = _posted(url, body)
-            said, expected = _said_by_decision(orjson.loads(answer), asked[name]), _said_by_query(theirs[name])
-            if said != expected:
-                raise DifferentVerdictsError(f"{title}, {name}: {len(said)} statements instead of {len(expected)}")
+            stated, expected = (
+                _decision_statements(orjson.loads(answer), questions[name]),
+                _query_statements(theirs[name]),
+            )
+            if stated != expected:
+                raise DifferentVerdictsError(f"{title}, {name}: {len(stated)} statements instead of {len(expected)}")
             requests.append(Request(body, answer[answer.index(_STEADY) :]))
         contestants.append(Contestant(title, one.pid, url, requests))
     url = f"http://127.0.0.1:{server.port}/v1/data/{admission.QUERY}"
@@ -148,11 +153,11 @@ def _of_documents(made: Prepared, server: Server, ours: Mapping[str, Policyeng])
     for title, one in ours.items():
         url = f"{one.url}/v1/check"
         answer = _posted(url, body)
-        _require(title, made, of_answers(_said_by_report(orjson.loads(answer)), None).said)
+        _require(title, made, of_statements(_report_statements(orjson.loads(answer)), None).statements)
         contestants.append(Contestant(title, one.pid, url, [Request(body, answer.strip())]))
-    _require("OPA", made, Batched(made, server).verdicts().said)
-    asked = orjson.dumps({"input": batch.document(made)})
-    request = Request(asked, server.send("POST", batch.QUERY, asked).decode().strip())
+    _require("OPA", made, Batched(made, server).verdicts().statements)
+    body_of_batch = orjson.dumps({"input": batch.document(made)})
+    request = Request(body_of_batch, server.send("POST", batch.QUERY, body_of_batch).decode().strip())
     url = f"http://127.0.0.1:{server.port}/v1/data/{batch.QUERY}"
     return [*contestants, Contestant("OPA server, one batched query", server.pid, url, [request])]
 
@@ -163,31 +168,31 @@ def _posted(url: str, body: bytes) -> str:
     return answer.text
 
 
-def _require(name: str, made: Prepared, said: Mapping[Said, int]) -> None:
-    expected = made.expected().said
-    if said != expected:
-        raise DifferentVerdictsError(f"{name}: {len(said)} statements on the document instead of {len(expected)}")
+def _require(name: str, made: Prepared, stated: Mapping[Statement, int]) -> None:
+    expected = made.expected().statements
+    if stated != expected:
+        raise DifferentVerdictsError(f"{name}: {len(stated)} statements on the document instead of {len(expected)}")
 
 
-def _said_by_decision(decision: JsonObject, question: JsonObject) -> set[tuple[str, str, str, str]]:
-    """Return the findings of a decision for the changed resource, of the policies that OPA is asked about."""
+def _decision_statements(decision: JsonObject, question: JsonObject) -> set[tuple[str, str, str, str]]:
+    """Return the findings of a decision for the changed resource, of the policies that OPA evaluates."""
     changed = lowered(question["resource"]["id"])
     findings = [finding for name in _LISTS for finding in decision[name]]
     own = [one for one in findings if lowered(one["resource"]) == changed and one["policy"] in question["policies"]]
     return {(entry["policy"], entry["role"], entry["msg"], entry["path"]) for entry in _statements(own)}
 
 
-def _said_by_query(answer: bytes) -> set[tuple[str, str, str, str]]:
-    said: Mapping[str, Mapping[str, Any]] = orjson.loads(answer)["result"]
+def _query_statements(answer: bytes) -> set[tuple[str, str, str, str]]:
+    stated: Mapping[str, Mapping[str, Any]] = orjson.loads(answer)["result"]
     return {
         (policy, role, part["msg"], part.get("path", ""))
-        for policy, verdict in said.items()
+        for policy, verdict in stated.items()
         for role, parts in verdict.items()
         for part in parts
     }
 
 
-def _said_by_report(report: JsonObject) -> Iterator[JsonObject]:
+def _report_statements(report: JsonObject) -> Iterator[JsonObject]:
     yield from _statements(report["findings"])
 
 

@@ -1,4 +1,4 @@
-"""What is asked of servers, in what order, and everything that came out."""
+"""The requests to servers, their order, and all results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.serving_field import Contestant, serving
 from benchmarks.timing import DifferentVerdictsError
 from benchmarks.worker import resident_of
 
-#: How much more than it sustains a server is asked in the overload.
+#: How much more than it sustains a server gets in the overload.
 FACTOR = 10
 #: Requests that the generator has under way at a time in the overload.
 UNDER_WAY = 1000
@@ -48,10 +48,10 @@ FULL, FAST = Program("full", 4, 8, 10, 5), Program("fast", 1, 2, 2, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What servers are asked, and what is expected of them.
+    """The requests to servers, and what is expected of them.
 
     Attributes:
-        limit: milliseconds in which 99 of 100 answers have to come for a rate to be sustained.
+        limit: milliseconds in which 99 of 100 responses have to come for a rate to be sustained.
         low: requests in a second, the same for all.
         start: the rate of the first run.
     """
@@ -85,7 +85,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Overloaded:
-    """One server that is asked ten times what it sustains, and then little again.
+    """One server that gets ten times what it sustains, and then little again.
 
     Attributes:
         load: of the overload.
@@ -169,15 +169,15 @@ def measure(task: Task, contestants: Sequence[Contestant], generator: Generator,
 
 
 def _run(generator: Generator, contestant: Contestant, *phases: Phase) -> list[Load]:
-    said = ", ".join(f"{phase.rate:g}/s" for phase in phases)
-    print(f"   {contestant.name}: {said}", file=sys.stderr, flush=True)
+    rates = ", ".join(f"{phase.rate:g}/s" for phase in phases)
+    print(f"   {contestant.name}: {rates}", file=sys.stderr, flush=True)
     return generator.run(contestant.url, contestant.requests, *phases)
 
 
 def overload(one: Measured, contestant: Contestant, generator: Generator, program: Program) -> Overloaded:
     """Ten times what it sustains, and then at once the low rate.
 
-    A server that sustains nothing is asked ten times the low rate.
+    A server that sustains nothing gets ten times the low rate.
 
     Raises:
         DifferentVerdictsError: an answer was wrong.
@@ -188,26 +188,26 @@ def overload(one: Measured, contestant: Contestant, generator: Generator, progra
         for second, name in enumerate(("first", "second"))
     ]
     before = resident_of(contestant.pid)
-    with _watched(contestant.pid) as held:
+    with _watched(contestant.pid) as memory:
         load, *later = _run(generator, contestant, Phase("load", rate, program.overload, UNDER_WAY), *after)
     if wrong := load.wrong + sum(each.wrong for each in later):
         raise DifferentVerdictsError(f"{contestant.name}: {wrong} wrong answers in the overload")
-    return Overloaded(contestant.name, load, later, before, max(held), resident_of(contestant.pid))
+    return Overloaded(contestant.name, load, later, before, max(memory), resident_of(contestant.pid))
 
 
 @contextmanager
 def _watched(process: int) -> Iterator[list[float]]:
     """Return the memory of a process in MB, twenty times a second."""
-    held, ended = [resident_of(process)], threading.Event()
+    memory, ended = [resident_of(process)], threading.Event()
 
     def watch() -> None:
         while not ended.wait(0.05):
-            held.append(resident_of(process))
+            memory.append(resident_of(process))
 
     thread = threading.Thread(target=watch)
     thread.start()
     try:
-        yield held
+        yield memory
     finally:
         ended.set()
         thread.join()
@@ -217,7 +217,7 @@ def measured(program: Program, opa: Path, generator: Generator, folder: Path, ou
     """All of a program, into an outcome.
 
     Raises:
-        DifferentVerdictsError: two servers say different things.
+        DifferentVerdictsError: the results of two servers differ.
     """
     started = time.monotonic()
     file = folder / "snapshot.json"

@@ -1,9 +1,9 @@
-"""What a snapshot costs in Spark on this machine, beside one and two processes of ours: the same rows, in one run.
+"""The cost of a snapshot in Spark on this machine, and in one and two processes of ours: the same rows, in one run.
 
     python -m benchmarks.spark --workspaces 400 --resources 40 --rounds 5
 
-Every contestant reads each snapshot, judges it with all built-in policies and makes the rows of its findings; what they
-count by outcome has to be equal. Each round runs each of them once, and each begins with another one.
+Every contestant reads each snapshot, evaluates it with all built-in policies and makes the rows of its findings; their
+counts by outcome have to be equal. Each round runs each of them once, and each begins with another one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _bundles: list[Bundle] = []
 
 @dataclass
 class Contestant:
-    """One way to judge the fleet, and its seconds: those of the clock and those of CPU, one a round."""
+    """One way to evaluate the fleet, and its seconds: those of the clock and those of CPU, one a round."""
 
     name: str
     run: Callable[[], Counts]
@@ -61,8 +61,8 @@ def start(content: bytes) -> None:
     _bundles.append(unpack_bundle(content))
 
 
-def judged(paths: Sequence[Path]) -> Counts:
-    """Judge files in this process and make their rows."""
+def evaluate_files(paths: Sequence[Path]) -> Counts:
+    """Evaluate files in this process and make their rows."""
     counts: Counts = Counter()
     for path in paths:
         read = read_inputs([Named(str(path), None)], stdin=path.read_bytes(), **_bundles[0].wanted)
@@ -74,14 +74,14 @@ def judged(paths: Sequence[Path]) -> Counts:
 
 
 def pooled(pool: ProcessPoolExecutor, paths: Sequence[Path]) -> Counts:
-    """Judge files in the processes of a pool."""
+    """Evaluate files in the processes of a pool."""
     chunks = [paths[first : first + _CHUNK] for first in range(0, len(paths), _CHUNK)]
-    return sum(pool.map(judged, chunks), Counter())
+    return sum(pool.map(evaluate_files, chunks), Counter())
 
 
 @contextmanager
 def contestants(folder: Path, paths: Sequence[Path], bundle: Bundle, processes: int) -> Iterator[list[Contestant]]:
-    """All of them, started and ready to judge."""
+    """All of them, started and ready to evaluate."""
     from pyspark.sql import SparkSession
 
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -111,7 +111,7 @@ def contestants(folder: Path, paths: Sequence[Path], bundle: Bundle, processes: 
 
 def table(field_: Sequence[Contestant], snapshots: int) -> Iterator[str]:
     """Return the figures as Markdown: medians for each snapshot, and their ratio to the first."""
-    yield "| | ms per snapshot | beside one process | CPU ms per snapshot | beside one process |"
+    yield "| | ms per snapshot | to one process | CPU ms per snapshot | to one process |"
     yield "| --- | --- | --- | --- | --- |"
     for one in field_:
         cells = [one.name]
@@ -123,7 +123,7 @@ def table(field_: Sequence[Contestant], snapshots: int) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run, and print the table; 1 when two contestants say different things."""
+    """Run, and print the table; 1 when two contestants differ."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__.partition("\n")[0])
     parser.add_argument("--workspaces", type=int, default=400)
     parser.add_argument("--resources", type=int, default=40)
@@ -136,14 +136,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             (folder / file).write_bytes(content)
         paths = sorted(folder.iterdir())
         with contestants(folder, paths, load_bundle(), given.processes) as field_:
-            said = [one.run() for one in field_]  # which warms them up
-            if any(counts != said[0] for counts in said):
-                print(f"no figures: the contestants say different things: {said}", file=sys.stderr)
+            counted = [one.run() for one in field_]  # which warms them up
+            if any(counts != counted[0] for counts in counted):
+                print(f"no figures: the contestants differ: {counted}", file=sys.stderr)
                 return 1
             for number in range(given.rounds):
                 for step in range(len(field_)):
                     field_[(number + step) % len(field_)].measure()
-            print(f"{given.workspaces} snapshots of {given.resources} resources, {said[0].total()} rows each round\n")
+            print(
+                f"{given.workspaces} snapshots of {given.resources} resources, {counted[0].total()} rows each round\n"
+            )
             print("\n".join(table(field_, given.workspaces)))
     return 0
 

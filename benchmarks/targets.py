@@ -71,8 +71,8 @@ def _factor(outcome: Outcome, group: str, what: str, size: int, other: str, ours
     return Target(what, f">= {bar}x", f"{theirs / mine:.1f}x", theirs / mine >= bar)
 
 
-def _start(outcome: Outcome, beside: str, contestant: str, most: float) -> Target:
-    what, bar = f"start of `check` on 40 resources, all policies, processor time: {beside}", f"<= {most}x"
+def _start(outcome: Outcome, against: str, contestant: str, most: float) -> Target:
+    what, bar = f"start of `check` on 40 resources, all policies, processor time: {against}", f"<= {most}x"
     mine, other = (_processor(outcome, name) for name in ("policyeng check, 40", contestant))
     if mine is None or other is None:
         return Target(what, bar, None, met=False)

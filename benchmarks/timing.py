@@ -12,11 +12,11 @@ from benchmarks.verdicts import Verdicts
 
 
 class Contestant(Protocol):
-    """One way to judge a snapshot.
+    """One way to evaluate a snapshot.
 
     Attributes:
         name: what the tables call it.
-        sample: how many pairs of a run are judged, the rest being reckoned from them; None for all of them.
+        sample: how many pairs of a run are evaluated, the rest being estimated from them; None for all of them.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Measure:
 
 
 class DifferentVerdictsError(Exception):
-    """Two contestants decided differently, so that their times say nothing."""
+    """Two contestants decided differently, so that their times cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,16 @@ class Pace:
 
 
 def require_equal(contestants: Sequence[Contestant]) -> None:
-    """Let every contestant judge once, which warms it up.
+    """Let every contestant evaluate once, which warms it up.
 
     Raises:
-        DifferentVerdictsError: one says something else than policyeng's engine.
+        DifferentVerdictsError: one differs from policyeng's engine.
     """
     for contestant in contestants:
-        said, expected = contestant.verdicts(), contestant.expected()
-        if said is None or expected is None:
+        actual, expected = contestant.verdicts(), contestant.expected()
+        if actual is None or expected is None:
             continue
-        difference = expected.difference(said)
+        difference = expected.difference(actual)
         if difference:
             raise DifferentVerdictsError(f"{contestant.name}: {difference}")
 

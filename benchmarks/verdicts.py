@@ -10,27 +10,27 @@ from typing import Any
 from policyeng.engines import Judgement
 from policyeng.models import Finding
 
-Said = tuple[str, str, str, str, str]
+Statement = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What a contestant said of a snapshot.
+    """The results of a contestant for a snapshot.
 
     Attributes:
-        said: how often each (policy, id of the resource, `deny` or `unknown`, message, path) was said.
-        judged: how many pairs were decided, None for a contestant that does not say.
+        statements: how often each (policy, id of the resource, `deny` or `unknown`, message, path) was returned.
+        decided: how many pairs were decided, None for a contestant that does not report it.
     """
 
-    said: Counter[Said]
-    judged: int | None
+    statements: Counter[Statement]
+    decided: int | None
 
     def difference(self, other: Verdicts) -> str:
         """How the other one differs, empty when it does not."""
-        if self.judged is not None and other.judged is not None and self.judged != other.judged:
-            return f"{other.judged} pairs were decided instead of {self.judged}"
-        mine, theirs = self.said, other.said
-        if other.judged is None:  # Conftest lists statements once that differ in nothing of this
+        if self.decided is not None and other.decided is not None and self.decided != other.decided:
+            return f"{other.decided} pairs were decided instead of {self.decided}"
+        mine, theirs = self.statements, other.statements
+        if other.decided is None:  # Conftest lists statements once that differ in nothing of this
             mine, theirs = Counter(set(mine)), Counter(set(theirs))
         missing, surplus = mine - theirs, theirs - mine
         if not missing and not surplus:
@@ -45,15 +45,15 @@ def of_judgements(names: Iterable[tuple[str, str]], judgements: Iterable[Judgeme
     Raises:
         ValueError: a judgement is an error; there is nothing to measure then.
     """
-    said: Counter[Said] = Counter()
-    judged = 0
+    statements: Counter[Statement] = Counter()
+    decided = 0
     for (policy, resource), judgement in zip(names, judgements, strict=True):
         if judgement.error is not None:
             raise ValueError(f"{policy} broke on {resource}: {judgement.error}")
-        judged += judgement.applies
-        said.update((policy, resource, "deny", part.msg, part.path) for part in judgement.denials)
-        said.update((policy, resource, "unknown", part.msg, part.path) for part in judgement.unknowns)
-    return Verdicts(said, judged)
+        decided += judgement.applies
+        statements.update((policy, resource, "deny", part.msg, part.path) for part in judgement.denials)
+        statements.update((policy, resource, "unknown", part.msg, part.path) for part in judgement.unknowns)
+    return Verdicts(statements, decided)
 
 
 def of_findings(findings: Iterable[Finding]) -> Verdicts:
@@ -70,7 +70,7 @@ def of_findings(findings: Iterable[Finding]) -> Verdicts:
     return of_judgements(names, [Judgement(True, finding.denials, finding.unknowns) for finding in listed])
 
 
-def of_answers(answers: Iterable[Mapping[str, Any]], judged: int | None) -> Verdicts:
+def of_statements(entries: Iterable[Mapping[str, Any]], decided: int | None) -> Verdicts:
     """Return the verdicts of a batch: objects with `policy`, `resource`, `role`, `msg` and `path`."""
-    said = ((entry["policy"], entry["resource"], entry["role"], entry["msg"], entry["path"]) for entry in answers)
-    return Verdicts(Counter(said), judged)
+    statements = ((entry["policy"], entry["resource"], entry["role"], entry["msg"], entry["path"]) for entry in entries)
+    return Verdicts(Counter(statements), decided)

@@ -26,7 +26,7 @@ class Warm:
             command(kind, made, jobs), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
         )
 
-    def _ask(self, question: str) -> object:
+    def _query(self, question: str) -> object:
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the worker has no pipes")
         self._process.stdin.write(f"{question}\n")
@@ -36,11 +36,11 @@ class Warm:
 
     def verdicts(self) -> Verdicts | None:
         """Return the verdicts of an evaluation; the others are compared with the engine alone."""
-        answer = self._ask("verdicts")
+        answer = self._query("verdicts")
         if not isinstance(answer, list):
             return None
-        said, judged = answer
-        return Verdicts(Counter({tuple(parts): count for *parts, count in said}), judged)
+        statements, decided = answer
+        return Verdicts(Counter({tuple(parts): count for *parts, count in statements}), decided)
 
     def expected(self) -> Verdicts | None:
         """Return the verdicts of the engine alone."""
@@ -48,7 +48,7 @@ class Warm:
 
     def run(self) -> float:
         """Seconds as the worker measures them."""
-        return float(str(self._ask("run")))
+        return float(str(self._query("run")))
 
     def processor(self) -> float:
         """Seconds of processors of the worker and of what it starts."""
@@ -56,7 +56,7 @@ class Warm:
 
     def peak_mb(self) -> float:
         """Return the peak memory of the worker."""
-        return float(str(self._ask("peak")))
+        return float(str(self._query("peak")))
 
     def close(self) -> None:
         """End the worker."""

@@ -1,6 +1,6 @@
 """A warm policyeng in a process of its own, so that nothing of the harness weighs on it.
 
-Started with what to do and on what; reads a question per line and answers in JSON: `run`, `verdicts`, `peak`.
+Started with what to do and on what; reads a query per line and responds in JSON: `run`, `verdicts`, `peak`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ TASKS: dict[str, Callable[[Bundle, Path, int], Task]] = {
 def stages(bundle: Bundle, file: Path) -> dict[str, float]:
     """Seconds of the steps of one evaluation in one process; what is not in a step of its own is `findings`.
 
-    The collector is held back as `evaluate` and `load_snapshot` do themselves.
+    The collector is off, as `evaluate` and `load_snapshot` do themselves.
     """
     marks = [time.perf_counter()]
     snapshot = load_snapshot(file)
@@ -86,32 +86,32 @@ def stages(bundle: Bundle, file: Path) -> dict[str, float]:
     embedded.documents_of(made.work)
     parsed = time.perf_counter()
     embedded.evaluate_embedded(made.work, made.work.pairs)
-    judged = time.perf_counter()
+    done = time.perf_counter()
     evaluation = evaluate(bundle, snapshot, as_of=AS_OF)
     evaluated = time.perf_counter()
     json_report.render(evaluation)
     rendered = time.perf_counter()
     reading, preparing, planning = (after - before for before, after in pairwise(marks))
-    parsing, judging = parsed - begun, judged - parsed - (parsed - begun)
-    findings = evaluated - judged - preparing - planning - parsing - judging
+    parsing, evaluating = parsed - begun, done - parsed - (parsed - begun)
+    findings = evaluated - done - preparing - planning - parsing - evaluating
     return {
         "reading and validating the file": reading,
         "sorting, indexing, deriving workloads": preparing,
         "planning the pairs": planning,
         "parsing in the engine": parsing,
-        "evaluating the policies": judging,
+        "evaluating the policies": evaluating,
         "findings": max(findings, 0.0),
         "writing the JSON report": rendered - evaluated,
     }
 
 
 def growth(bundle: Bundle, file: Path, snapshots: int) -> list[float]:
-    """MB that are resident after each of many snapshots judged in one process."""
-    held = []
+    """MB that are resident after each of many snapshots evaluated in one process."""
+    resident = []
     for _ in range(snapshots):
         evaluate(bundle, load_snapshot(file), as_of=AS_OF)
-        held.append(_resident("VmRSS"))
-    return held
+        resident.append(_resident("VmRSS"))
+    return resident
 
 
 def _resident(what: str, process: str = "self") -> float:
@@ -140,14 +140,14 @@ def _answers(kind: str, bundle: Bundle, file: Path, jobs: int) -> Iterator[objec
             del kept
             yield seconds
         elif question == "verdicts":
-            said = task()
-            yield _in_json(of_findings(said.findings)) if isinstance(said, Evaluation) else None
+            result = task()
+            yield _in_json(of_findings(result.findings)) if isinstance(result, Evaluation) else None
         else:
             yield _resident("VmHWM")
 
 
 def _in_json(verdicts: Verdicts) -> object:
-    return [[*said, count] for said, count in verdicts.said.items()], verdicts.judged
+    return [[*statement, count] for statement, count in verdicts.statements.items()], verdicts.decided
 
 
 def main(kind: str, ids: str, file: str, number: str) -> None:

@@ -11,25 +11,25 @@ _T = TypeVar("_T")
 
 
 class IdentityKey(Generic[_T]):
-    """An object as a key that is equal to itself alone; it is held, so that nothing else can come to its address."""
+    """An object as a key that is equal to itself alone; the key keeps it alive, so its address stays its own."""
 
-    __slots__ = ("held",)
+    __slots__ = ("value",)
 
-    def __init__(self, held: _T) -> None:
-        self.held = held
+    def __init__(self, value: _T) -> None:
+        self.value = value
 
     def __hash__(self) -> int:
-        return id(self.held)
+        return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and self.held is other.held
+        return isinstance(other, IdentityKey) and self.value is other.value
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
     """No collection while this is open; each would walk through the whole snapshot and find nothing.
 
-    What several threads hold back is given free by the first that ends, which costs time and nothing else.
+    If several threads use this, the first that ends enables collection again, which costs only time.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -2,7 +2,7 @@
 
 An entry is valid when its key is the digest of everything that its content follows from, so nothing is ever updated. It
 is ignored unless this user owns it and its directory, no one else may write to either, and its content has the digest
-that it begins with. Whoever can write as this user can also write the policies; that is where the protection ends.
+that it begins with. Anyone who can write as this user can also write the policies; that is where the protection ends.
 
 The directory is `POLICYENG_CACHE_DIR`, else `policyeng` in `XDG_CACHE_HOME` or `~/.cache`. `POLICYENG_NO_CACHE`
 switches the cache off. No failure of the cache is a failure of the run: missing entries are computed again.

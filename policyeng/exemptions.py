@@ -20,15 +20,15 @@ def apply(
     as_of: datetime,
     idle: Sequence[Policy] = (),
 ) -> tuple[Findings, list[Problem]]:
-    """Mark the failures that an exemption in force covers.
+    """Mark the failures that an active exemption covers.
 
-    An exemption is in force from `created_at` until just before `expires_at`. It covers the failures of its one
+    An exemption is active from `created_at` until just before `expires_at`. It covers the failures of its one
     policy on resources at or under its scope, by whole segments of the ARM id, without case.
 
     Args:
         findings: of the evaluation.
         exemptions: in any order.
-        policies: all policies of the bundle in force; one that is not exemptable takes no mark.
+        policies: all policies of the active bundle; one that is not exemptable takes no mark.
         homes: by reported type and id, the ARM id that scopes are compared with.
         as_of: the evaluation clock.
         idle: the policies of the bundle that are not selected, so that a warning can state this.
@@ -47,7 +47,7 @@ def apply(
 def in_force_of(
     exemptions: Iterable[Exemption], policies: Sequence[Policy], as_of: datetime, idle: Sequence[Policy] = ()
 ) -> tuple[list[Exemption], list[Problem]]:
-    """Return the exemptions in force, by their ids, and a warning for every other one, saying why it is not."""
+    """Return the active exemptions, by their ids, and a warning for every other one with the reason."""
     known = {policy.id: policy for policy in policies}
     not_selected = {policy.id for policy in idle}
     problems: list[Problem] = []
@@ -62,7 +62,7 @@ def in_force_of(
 
 
 def unused(in_force: Iterable[Exemption], used: Container[str]) -> list[Problem]:
-    """Return a warning for every exemption in force whose id is not among those that mark something."""
+    """Return a warning for every active exemption whose id is not among those that mark something."""
     return [_warning(entry, "covers no failure") for entry in in_force if entry.id not in used]
 
 

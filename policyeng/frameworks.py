@@ -1,4 +1,4 @@
-"""Frameworks: published standards, the policies that map to their controls, and what an evaluation says of them."""
+"""Frameworks: published standards, the policies that map to their controls, and what an evaluation shows about them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Framework(Model):
     Attributes:
         source: where the standard is published.
         preview: whether its publisher calls it a preview.
-        disclaimer: what the mappings do not say.
+        disclaimer: what the mappings do not show.
     """
 
     id: Annotated[str, Checked(_check_id)]
@@ -275,12 +275,12 @@ def evaluate_framework(
     snapshot: Snapshot,
     parameters: Mapping[str, JsonObject] | None = None,
 ) -> FrameworkResult:
-    """Return what an evaluation says of the controls of a framework.
+    """Return what an evaluation shows about the controls of a framework.
 
     Args:
         framework: with the mappings of headers.
         evaluation: of the snapshot with the bundle.
-        bundle: the policies in force are those that were evaluated.
+        bundle: its active policies were evaluated.
         snapshot: gives evidence and its scope.
         parameters: by policy id, values that replace defaults.
     """
@@ -400,7 +400,7 @@ class _ControlEvaluator:
         return [one.entry for one in counted if one.state == "in force" and one.covers]
 
     def _declared(self, control: Control, active: Iterable[Policy]) -> list[JsonObject]:
-        """Return the evidence in force for a control that covers the snapshot, and for policies on resources in it."""
+        """Return the active evidence for a control that covers the snapshot, and for policies on resources in it."""
         subject = f"{self._framework.id}:{control.id}"
         found = [entry for entry in self._evidence if self._covers_snapshot(entry, subject)]
         for policy in active:
@@ -418,7 +418,7 @@ class _ControlEvaluator:
     def _conclude(
         self, control: Control, active: Sequence[Policy], findings: Sequence[Finding], declared: Sequence[JsonObject]
     ) -> tuple[ControlStatus, str]:
-        """Return the first status that holds, with its words."""
+        """Return the first status that applies, with its words."""
         failing = [one for one in findings if one.outcome is Outcome.FAIL and one.exemption is None]
         if failing:
             return ControlStatus.FAILING, f"{len(failing)} of {len(findings)} findings fail"
@@ -454,8 +454,8 @@ class _ControlEvaluator:
         if checking:
             unset = {policy.id: self._unset(policy) for policy in checking}
             if all(unset.values()):
-                asked = "; ".join(f"`{'`, `'.join(names)}` of {identity}" for identity, names in unset.items())
-                return ControlStatus.NOT_APPLICABLE, f"not configured: set {asked}"
+                required = "; ".join(f"`{'`, `'.join(names)}` of {identity}" for identity, names in unset.items())
+                return ControlStatus.NOT_APPLICABLE, f"not configured: set {required}"
             return ControlStatus.NOT_APPLICABLE, "nothing here that it is about"
         idle = [one.id for one in control.policies if one.is_direct and one.id in self._idle]
         if idle:

@@ -1,8 +1,8 @@
-"""Dataclasses without code that is made for each of them.
+"""Dataclasses without generated code.
 
 `dataclasses.dataclass` compiles six functions for a class, which takes a millisecond, and loading it takes ten: a short
 run loads a hundred classes. Here the functions are the same for all. The classes are dataclasses for `fields` and
-`replace` of the standard library, pydantic and mypy: what describes them to these is made when one of them asks.
+`replace` of the standard library, pydantic and mypy: what describes them to these is made when one of them needs it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _fields_of(cls: type) -> Mapping[str, Field[object]] | None:
 
 
 class _Described:
-    """`__dataclass_fields__` of a class until something asks for it: then the standard library makes them."""
+    """`__dataclass_fields__` of a class until it is first read: then the standard library makes them."""
 
     def __init__(self, cls: type, given: Mapping[str, Any], kw_only: bool) -> None:
         self._cls, self._given, self._kw_only = cls, given, kw_only
@@ -76,7 +76,7 @@ class _Described:
     def __get__(self, _instance: object, _owner: type) -> object:
         with _LOCK:
             if vars(self._cls)[_STANDARD] is self:
-                import dataclasses  # most runs never ask
+                import dataclasses  # most runs never need it
 
                 for name, options in self._given.items():
                     setattr(self._cls, name, dataclasses.field(**options))

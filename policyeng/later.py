@@ -17,7 +17,7 @@ _M = TypeVar("_M")
 
 
 def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a `__getattr__` for a package that imports what it exports when it is first asked for (PEP 562).
+    """Return a `__getattr__` for a package that imports what it exports when it is first used (PEP 562).
 
     Args:
         package: its `__name__`.
@@ -35,7 +35,7 @@ def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object
 
 
 class Modules(Mapping[str, _M]):
-    """Modules of a package by name, each imported when it is first asked for."""
+    """Modules of a package by name, each imported when it is first used."""
 
     def __init__(self, package: str, names: Mapping[str, str]) -> None:
         """Take the module below the package of each name."""
@@ -64,7 +64,7 @@ def when_used(*names: str) -> None:
 
 
 class _Unloaded(ModuleType):
-    """A module that is loaded when something asks for an attribute of it."""
+    """A module that is loaded when an attribute of it is first read."""
 
     def __getattr__(self, name: str) -> object:
         with _LOADING:
@@ -88,7 +88,7 @@ def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 class _Pattern:
-    """A pattern whose attributes are those of the compiled one, once one of them was asked for."""
+    """A pattern whose attributes are those of the compiled one, once one of them was read."""
 
     def __init__(self, *given: object) -> None:
         self.given = given

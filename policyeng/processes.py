@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 _Worker = TypeVar("_Worker")
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 #: What the quota of a container is, in version 2 of control groups: microseconds of CPU time, and of the clock.
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
-_NO_ANSWER: Any = object()
+_NO_RESULT: Any = object()
 #: What can be done about a process that ended before its time.
 REMEDY = "see that there is memory for all processes, or name fewer with `--jobs`"
 #: What a process ends with when it runs out of memory.
@@ -58,17 +58,17 @@ class Lost:
 
 
 @changing
-class Task(Generic[_Answer]):
-    """A task that was asked for.
+class Task(Generic[_Result]):
+    """A task that was submitted.
 
     Attributes:
         function: called with the worker and the arguments.
-        answer: what it gave, how its process ended, or what it raised, once that is known.
+        result: what it gave, how its process ended, or what it raised, once that is known.
     """
 
-    function: Callable[..., _Answer]
+    function: Callable[..., _Result]
     arguments: Sequence[object]
-    answer: _Answer | Lost | Exception = _NO_ANSWER
+    result: _Result | Lost | Exception = _NO_RESULT
 
 
 @changing
@@ -97,7 +97,7 @@ class Processes(Generic[_Worker]):
         self._waiting: deque[Task[Any]] = deque()
         self._ended = ""
 
-    def ask(self, function: Callable[..., _Answer], *arguments: object) -> Task[_Answer]:
+    def submit(self, function: Callable[..., _Result], *arguments: object) -> Task[_Result]:
         """Have a task done: a function of a module is called with the worker and arguments."""
         task = Task(function, arguments)
         if not self._is_here:
@@ -105,7 +105,7 @@ class Processes(Generic[_Worker]):
             self._give()
         return task
 
-    def answer(self, task: Task[_Answer]) -> _Answer:
+    def result(self, task: Task[_Result]) -> _Result:
         """Wait for what a task gives, and raise what it raises.
 
         Raises:
@@ -116,21 +116,21 @@ class Processes(Generic[_Worker]):
             raise EngineError(f"a process {found.how} before its time", remedy=REMEDY)
         return found
 
-    def outcome(self, task: Task[_Answer]) -> _Answer | Lost:
+    def outcome(self, task: Task[_Result]) -> _Result | Lost:
         """Wait for what a task gives, or how its process ended, and raise what it raises."""
         if self._is_here:
             return task.function(self._worker, *task.arguments)
-        while task.answer is _NO_ANSWER:
+        while task.result is _NO_RESULT:
             self._receive()
-        if isinstance(task.answer, Exception):
-            raise task.answer
-        return task.answer
+        if isinstance(task.result, Exception):
+            raise task.result
+        return task.result
 
-    def each(self, function: Callable[..., _Answer], arguments: Iterable[Sequence[object]]) -> Iterator[_Answer]:
-        """Yield what a task gives for each list of arguments, in their order; see `answer`."""
-        asked = deque([self.ask(function, *given) for given in arguments])
-        while asked:
-            yield self.answer(asked.popleft())
+    def each(self, function: Callable[..., _Result], arguments: Iterable[Sequence[object]]) -> Iterator[_Result]:
+        """Yield what a task gives for each list of arguments, in their order; see `result`."""
+        waiting = deque([self.submit(function, *given) for given in arguments])
+        while waiting:
+            yield self.result(waiting.popleft())
 
     def _give(self) -> None:
         """Give tasks to processes that have few; those that remain are lost when all have ended."""
@@ -146,21 +146,21 @@ class Processes(Generic[_Worker]):
                 continue
             least.given.append(self._waiting.popleft())
         while self._waiting:
-            self._waiting.popleft().answer = Lost(self._ended)
+            self._waiting.popleft().result = Lost(self._ended)
 
     def _receive(self) -> None:
-        """Take answers as soon as there are any."""
+        """Receive results as soon as there are any."""
         from multiprocessing.connection import wait
 
         by_connection = {one.connection: one for one in self._alive}
         for ready in wait(list(by_connection)):
             one = by_connection[cast("Connection", ready)]
             try:
-                answer = one.connection.recv()
+                result = one.connection.recv()
             except (EOFError, OSError):
                 self._remove(one)
             else:
-                one.given.popleft().answer = answer
+                one.given.popleft().result = result
         self._give()
 
     def _remove(self, one: _Process) -> None:
@@ -170,7 +170,7 @@ class Processes(Generic[_Worker]):
         one.process.join()
         self._ended = _how(one.process.exitcode)
         if one.given:
-            one.given.popleft().answer = Lost(self._ended)
+            one.given.popleft().result = Lost(self._ended)
         self._waiting.extendleft(reversed(one.given))
 
     def end(self) -> None:
@@ -263,7 +263,7 @@ def _work(connection: Connection, others: Sequence[Connection], worker: object) 
         other.close()
     gc.freeze()  # or a collection would copy all that this process has with the others
     tasks: SimpleQueue[tuple[Callable[..., object], Sequence[object]] | None] = SimpleQueue()
-    # Tasks are taken while this process waits for its answer to be taken: otherwise both sides may wait for ever.
+    # Tasks are taken while this process waits for its result to be taken: otherwise both sides may wait for ever.
     Thread(target=_take, args=(connection, tasks), daemon=True).start()
     with suppress(OSError):
         while (task := tasks.get()) is not None:

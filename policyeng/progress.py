@@ -1,4 +1,4 @@
-"""Reports of how far a long run is, to whoever listens: the command line on a terminal, and nobody otherwise."""
+"""Reports of how far a long run is, to a listener: the command line on a terminal, otherwise none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mask what looks like a secret before it reaches a report: by the name it stands under, or by its own shape.
+"""Mask what looks like a secret before it reaches a report: by its name, or by its own shape.
 
 Only text is masked, and always the whole of it. What merely points to a secret (the id of a vault, a public key) or
 describes one (its type, its name) stays, because policies deny on it and people must read it.
@@ -119,7 +119,7 @@ MASK = "***"
 VALUE_FOUND = "a value that looks like a secret"
 VALUE_EXPECTED = "a reference to Key Vault, or a managed identity"
 
-# How a name ends, in lower case without separators, when a secret stands under it.
+# How a name ends, in lower case without separators, if its value is a secret.
 _SECRET_NAME = lazy_pattern(
     r"(?:passw(?:or)?d|passphrase|passcode|secret|token|credential|connectionstring|webhookurl|sasur[il]|securevalue"
     r"|kubeconfig"
@@ -132,7 +132,7 @@ _SECRET_WORDS = frozenset({"cookie", "jwt", "pass", "pat", "pwd", "sas"})
 _DOUBTFUL_NAMES = frozenset({"auth", "key", "signature"})
 _RANDOM = lazy_pattern(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/_-]{20,}={0,2}")
 _WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# How a name ends when it only describes or points, although it stands inside an object of secrets.
+# How a name ends when it only describes or points, even inside an object of secrets.
 _DESCRIBING_NAME = lazy_pattern(r"(?:type|id|identifier|ur[il]|name|version|mode)$")
 _SEPARATORS = lazy_pattern(r"[^a-z0-9]+")
 
@@ -155,7 +155,7 @@ def masked(value: object, path: str = "") -> object:
 
     Args:
         value: a JSON value; not changed. Numbers, booleans, null and empty text are never masked.
-        path: the JSON Pointer where it stands (`workspace:/...` too); its names count as those inside the value do.
+        path: its JSON Pointer (`workspace:/...` too); its names count as those inside the value do.
 
     Idempotent: masking twice is masking once.
     """
@@ -228,7 +228,7 @@ def _hides(text: str, secret: bool, doubtful: bool) -> bool:
 
 
 def _has_mark(text: str) -> bool:
-    """Return whether a text may have one of the shapes; this is all that is asked of most texts."""
+    """Return whether a text may have one of the shapes; most texts need no other check."""
     if len(text) > _LONG:
         return True
     if not _SIGNS.search(text):
@@ -265,7 +265,7 @@ def _names_a_secret(value: dict[object, object]) -> bool:
 
 
 def _is_secret(name: str, above: bool) -> bool:
-    """Return whether text under this name is secret, given whether text beside the name is.
+    """Return whether text under this name is secret, given whether text next to the name is.
 
     An array index changes nothing.
     """

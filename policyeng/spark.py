@@ -119,7 +119,7 @@ def _of_problem(problem: Problem) -> dict[str, object]:
 
 
 def _json(reasons: Iterable[Denial | Unknown]) -> str:
-    """As the JSON report has them: by pydantic, which also writes the numbers that 64 bits do not hold."""
+    """As the JSON report has them: by pydantic, which also writes the numbers that do not fit into 64 bits."""
     return f"[{','.join(reason.model_dump_json(by_alias=True, fallback=str) for reason in reasons)}]"
 
 
@@ -225,7 +225,7 @@ def evaluate_table(
         for a snapshot that cannot be read, a `warning` for what changes no exit.
 
     Raises:
-        UsageError: there is no such column, or it holds neither text nor bytes; a parameter names no policy or does not
+        UsageError: there is no such column, or it has neither text nor bytes; a parameter names no policy or does not
             fit, or the profile does not exist.
         BundleError: the profile is not well formed, or the bundle was not read from files.
         EngineError: the bundle does not compile.

@@ -26,7 +26,7 @@ def around(files: Mapping[str, object] | None = None, file: str = "work.yml") ->
             raise InputError("there is no such file", place=(path,))
         return (files or {})[named]
 
-    return Surroundings(file=file, scope=SCOPE, workspace=WORKSPACE, beside=beside)
+    return Surroundings(file=file, scope=SCOPE, workspace=WORKSPACE, neighbor=beside)
 
 
 def kind_of(document: object) -> CliDocumentKind | None:

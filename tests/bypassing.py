@@ -93,7 +93,7 @@ class Denied:
 
     def sent(self, content: bytes, said: DocumentContext | None = None) -> Decision:
         """What is said of a document, as `policyeng admit` reads it."""
-        read = parse_changes(content, "change.json", said=said)
+        read = parse_changes(content, "change.json", context=said)
         return with_problems(self.decided(read.changes), read.problems)
 
 

@@ -55,7 +55,7 @@ class Failing:
             for path, content in zip(paths, files.values(), strict=True):
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(content)
-            inputs = read_inputs(paths, said=normalize_context(SCOPE, _WORKSPACE, {}))
+            inputs = read_inputs(paths, context=normalize_context(SCOPE, _WORKSPACE, {}))
         snapshot = inputs.snapshot.model_copy(update={field: getattr(self.snapshot, field) for field in _STATED})
         evaluation = evaluate(
             self.bundle, snapshot, as_of=self.as_of, parameters=self.parameters, problems=inputs.problems

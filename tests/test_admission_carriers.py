@@ -166,7 +166,7 @@ def test_a_plan_that_destroys_a_deployment_deletes_what_it_deployed() -> None:
     document = plan("azurerm_resource_group_template_deployment", {})
     document["planned_values"] = {"root_module": {}}
     document["resource_changes"][0]["change"] = {"actions": ["delete"], "before": values, "after": None}
-    read = parse_changes(json.dumps(document).encode(), "plan.json", said=normalize_context(SCOPE, "", {}))
+    read = parse_changes(json.dumps(document).encode(), "plan.json", context=normalize_context(SCOPE, "", {}))
     assert [(change.operation, change.id.rpartition("/")[2]) for change in read.changes] == [(Operation.DELETE, "w")]
 
 
@@ -181,6 +181,6 @@ def test_the_template_of_a_plan_is_evaluated_where_the_deployment_changes(access
     for made, code in ((actions, 1), (["no-op"], 0)):
         document = plan("azurerm_resource_group_template_deployment", values, tuple(made))
         document["resource_changes"][0]["change"]["before"] = values if made == ["no-op"] else {**values, "tags": {}}
-        read = parse_changes(json.dumps(document).encode(), "plan.json", said=normalize_context(SCOPE, "", {}))
+        read = parse_changes(json.dumps(document).encode(), "plan.json", context=normalize_context(SCOPE, "", {}))
         decision = policyeng.admit(access, Snapshot(), read.changes, as_of=AS_OF)
         assert with_problems(decision, read.problems).exit_code == code

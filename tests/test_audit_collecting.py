@@ -249,7 +249,7 @@ def test_a_folder_is_taken_over_until_a_file_comes_goes_or_changes(tmp_path: Pat
     estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
     wanted = load_bundle().wanted
     sources = [source for source in sources_of(estate) if isinstance(source, PartSource)]
-    asked = [read(source, wanted).asked for source in sources]
+    asked = [read(source, wanted).queries for source in sources]
 
     assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [True, True]
     write(tmp_path / "in", {"a/deep/more.json": "{}"})
@@ -269,6 +269,6 @@ def test_what_is_excluded_is_no_part(tmp_path: Path) -> None:
     assert [part.name for part in parts_of(estate, wanted, walk) if part.snapshot] == ["a/w.json"]
     together = estate.model_copy(update={"together": True})
     [source] = [one for one in sources_of(together, walk) if isinstance(one, PartSource)]
-    asked = read(source, wanted).asked
+    asked = read(source, wanted).queries
     assert is_unchanged(source, asked)
     assert not is_unchanged(replace(source, walk=FileWalk(excluded(["w.json"], tmp_path))), asked)

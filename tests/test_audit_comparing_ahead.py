@@ -116,7 +116,7 @@ def test_what_is_foreseen_is_what_is_found_then(seed: int) -> None:
 
 
 def _standing(found: Mapping[FindingKey, Status | None]) -> Mapping[FindingKey, Status]:
-    return {key: status for key, status in found.items() if status is not None and status.stands}
+    return {key: status for key, status in found.items() if status is not None and status.is_open}
 
 
 def test_an_outlook_fails_where_something_will_and_says_what_could_not_be_read(tmp_path: Path) -> None:

@@ -61,13 +61,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def counted(put: Callable[[object, str, object], None]) -> list[str]:
     """Have the names of parts noted when they are judged."""
     names: list[str] = []
-    judge = runner.read_and_judged
+    judge = runner.read_and_evaluate
 
-    def noting(source, *given):  # type: ignore[no-untyped-def]  # as `read_and_judged`
+    def noting(source, *given):  # type: ignore[no-untyped-def]  # as `read_and_evaluate`
         names.append(source.source.name + " in part" if isinstance(source, runner.Resumed) else source.name)
         return judge(source, *given)
 
-    put(runner, "read_and_judged", noting)
+    put(runner, "read_and_evaluate", noting)
     return names
 
 

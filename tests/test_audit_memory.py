@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.estates import fleet
 from policyeng.audit import runner
-from policyeng.audit.runner import JudgedPart, read_and_judged
+from policyeng.audit.runner import EvaluatedPart, read_and_evaluate
 from policyeng.models import Evaluation, Snapshot
 from tests.command import policyeng
 
@@ -22,10 +22,10 @@ def test_an_audit_keeps_one_part_at_a_time(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     alive: list[int] = []
 
-    def counted(*arguments: object) -> JudgedPart:
-        kinds = (JudgedPart, Snapshot, Evaluation)
+    def counted(*arguments: object) -> EvaluatedPart:
+        kinds = (EvaluatedPart, Snapshot, Evaluation)
         alive.append(sum(type(each) in kinds for each in gc.get_objects()))
-        return read_and_judged(*arguments)  # type: ignore[arg-type]  # whatever it is called with
+        return read_and_evaluate(*arguments)  # type: ignore[arg-type]  # whatever it is called with
 
     words = [
         "audit",
@@ -38,7 +38,7 @@ def test_an_audit_keeps_one_part_at_a_time(tmp_path: Path) -> None:
         "fleet",
     ]
     with (
-        patch.object(runner, "read_and_judged", counted),
+        patch.object(runner, "read_and_evaluate", counted),
         patch("policyeng.audit.store.store._BATCH", 1),
     ):
         ran = policyeng(*words, "--jobs", "1", "--as-of", "2026-06-01T00:00:00Z")

@@ -60,9 +60,9 @@ def test_an_estate_is_met_from_every_side(made: Prepared) -> None:
     """Clean pairs, denials and unknowns."""
     expected = made.expected()
 
-    assert {role for _, _, role, _, _ in expected.said} == {"deny", "unknown"}
-    assert expected.judged is not None
-    assert expected.judged > len({said[:2] for said in expected.said})
+    assert {role for _, _, role, _, _ in expected.statements} == {"deny", "unknown"}
+    assert expected.decided is not None
+    assert expected.decided > len({said[:2] for said in expected.statements})
 
 
 @pytest.mark.slow
@@ -120,9 +120,9 @@ def test_verdicts_differ_in_count_in_words_and_in_number() -> None:
     one = Verdicts(Counter([DENIED]), 2)
 
     assert one.difference(one) == ""
-    assert one.difference(Verdicts(one.said, None)) == ""
-    assert Verdicts(one.said + one.said, 2).difference(Verdicts(one.said, None)) == ""
-    assert one.difference(Verdicts(one.said, 1)) == "1 pairs were decided instead of 2"
+    assert one.difference(Verdicts(one.statements, None)) == ""
+    assert Verdicts(one.statements + one.statements, 2).difference(Verdicts(one.statements, None)) == ""
+    assert one.difference(Verdicts(one.statements, 1)) == "1 pairs were decided instead of 2"
     assert "1 statements are missing, 0 are new" in one.difference(Verdicts(Counter(), 2))
     assert "0 statements are missing, 1 are new" in one.difference(Verdicts(Counter([DENIED, DENIED]), 2))
 

@@ -80,9 +80,9 @@ def test_checks_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixtur
 def test_what_the_seconds_of_cpu_allow() -> None:
     """Of ten seconds, four of them of the first process."""
     run = scale.Audited("", 1, 1.0, 10.0, 4.0, 50, 60, 1)
-    assert [scale.between(run, 1), scale.beside(run, 1)] == [10.0, 10.0]
+    assert [scale.estimate_check(run, 1), scale.estimate_audit(run, 1)] == [10.0, 10.0]
     with patch.object(scale, "processors", lambda: 2):
-        assert [scale.between(run, 3), scale.beside(run, 3)] == [7.0, 5.0]
+        assert [scale.estimate_check(run, 3), scale.estimate_audit(run, 3)] == [7.0, 5.0]
 
 
 def test_an_audit_that_does_not_judge_is_no_figure(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_the_cost_in_spark_is_held_against_the_same_rows(tmp_path: Path, monkeyp
     for name, content in fleet(2, 4):
         (tmp_path / name).write_bytes(content)
     spark.start(pack_bundle(load_bundle()))
-    counts = spark.judged(sorted(tmp_path.iterdir()))
+    counts = spark.evaluate_files(sorted(tmp_path.iterdir()))
 
     assert counts.keys() >= {"pass", "fail"}
     slow = spark.Contestant("slow", Counter, clock=[2.0, 4.0], cpu=[4.0, 8.0])

@@ -193,7 +193,7 @@ def test_the_header_in_the_text_of_every_built_in_policy_is_the_one_that_it_decl
     assert len(python) > 10
     for policy in python:
         assert policy.python is not None
-        assert policy.python.functions.judge.__doc__
+        assert policy.python.functions.evaluate.__doc__
 
 
 @pytest.mark.parametrize(

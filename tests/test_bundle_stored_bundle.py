@@ -51,12 +51,12 @@ def test_it_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert stored == read
     assert stored is not read
-    for name in ("reaches", "spellings", "places", "clocked", "data_bytes", "asked_types"):
+    for name in ("reaches", "spellings", "places", "clocked", "data_bytes", "queried_types"):
         assert getattr(stored, name) == getattr(read, name)
     assert selected(stored, ["T-A-1"]).reaches == read.reaches[:1]
     python = stored.policies[1].python
     assert python is not None
-    assert list(python.functions.judge(None)) == []  # type: ignore[arg-type]  # it reads nothing
+    assert list(python.functions.evaluate(None)) == []  # type: ignore[arg-type]  # it reads nothing
 
 
 def same_size_and_time(root: Path) -> None:

@@ -25,7 +25,7 @@ _COUNT = effort(2, 40)
 def checked(bundle: Bundle, example: Example, document: JsonObject, *, is_placed: bool, strict: bool) -> Evaluation:
     """The evaluation of one document, as `policyeng check` makes it."""
     said = normalize_context(SCOPE if is_placed else "", "", {})
-    read = read_inputs(["-"], stdin=json.dumps(document).encode(), said=said)
+    read = read_inputs(["-"], stdin=json.dumps(document).encode(), context=said)
     problems = tuple(problem for problem in read.problems if problem.level == "error")
     return evaluate(
         bundle,
@@ -40,7 +40,7 @@ def checked(bundle: Bundle, example: Example, document: JsonObject, *, is_placed
 def admitted(bundle: Bundle, example: Example, document: JsonObject, *, is_placed: bool, strict: bool) -> int:
     """The exit code of `policyeng admit` where nothing is there before."""
     read = parse_changes(
-        json.dumps(document).encode(), "change.json", said=normalize_context(SCOPE if is_placed else "", "", {})
+        json.dumps(document).encode(), "change.json", context=normalize_context(SCOPE if is_placed else "", "", {})
     )
     decision = admit(
         bundle,

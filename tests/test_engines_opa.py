@@ -43,14 +43,14 @@ def options(opa: Path) -> Iterator[OpaOptions]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses of the queries for results; other queries ask whether a server that was just started is ready."""
     addresses: list[str] = []
-    ask = OpaConnection.ask
+    ask = OpaConnection.query
 
     def recorded(connection: OpaConnection, path: str, document: JsonObject) -> JsonObject:
         if path.endswith("/answer"):
             addresses.append(f"{connection.url}/{path}")
         return ask(connection, path, document)
 
-    monkeypatch.setattr(OpaConnection, "ask", recorded)
+    monkeypatch.setattr(OpaConnection, "query", recorded)
     return addresses
 
 

@@ -188,13 +188,13 @@ def test_another_policy_decides_as_it_does_alone(tmp_path: Path) -> None:
 def test_what_is_no_look_up_costs_nothing(tmp_path: Path, condition: str) -> None:
     """Actions of roles, types that are listed, and members whose ids are not looked up."""
     bundle = load_bundle(write(tmp_path, {"a/a/a.rego": rego("a", deny_when(condition))}))
-    assert bundle.asked_types == {}
+    assert bundle.queried_types == {}
 
 
 def test_a_header_is_no_look_up(tmp_path: Path) -> None:
     """A policy in Python that judges accounts does not look for others."""
     text = PYTHON.format(identity="T-A-1", judges=STORAGE, condition='given.resource["kind"] == "x"')
-    assert load_bundle(write(tmp_path, {"a/a/a.py": text})).asked_types == {}
+    assert load_bundle(write(tmp_path, {"a/a/a.py": text})).queried_types == {}
 
 
 @pytest.mark.parametrize("look", LOOKS)

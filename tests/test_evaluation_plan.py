@@ -92,7 +92,7 @@ def walked(bundle: Bundle, estate: PreparedSnapshot) -> list[tuple[int, int, int
         (number, index, subject.workspace)
         for number, policy in enumerate(bundle.policies)
         for index, subject in enumerate(estate.subjects)
-        if any(one.type.lower() == subject.judged_type and takes(one.where, subject) for one in policy.header.judges)
+        if any(one.type.lower() == subject.target_type and takes(one.where, subject) for one in policy.header.judges)
     ]
 
 
@@ -105,7 +105,7 @@ def test_columns_give_what_a_walk_gives(given: list[Policy], rows: list[tuple[di
     assert [tuple(entry.pair) for entry in planned] == walked(bundle, estate)
     for entry in planned:
         header, subject = bundle.policies[entry.pair.policy].header, estate.subjects[entry.pair.subject]
-        mine = [judged for judged in header.judges if judged.type.lower() == subject.judged_type]
+        mine = [judged for judged in header.judges if judged.type.lower() == subject.target_type]
         is_taken = any(surely_takes(one.where, subject) for one in mine)
         assert bool(entry.unknowns) is not is_taken
 

@@ -61,7 +61,7 @@ def read(tmp_path: Path, document: object) -> Inputs:
     """What is read of a document that is written with one member on each line."""
     file = tmp_path / "in.json"
     file.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
-    return read_inputs([file], said=normalize_context(GROUP, "", {}))
+    return read_inputs([file], context=normalize_context(GROUP, "", {}))
 
 
 def checked(bundle: Bundle, inputs: Inputs, policy: str = "AML-NET-001") -> Evaluation:
@@ -109,7 +109,7 @@ def test_formats_with_case_report_a_member_in_other_letters(name: str, bundle: B
             "apiVersion: machinelearningservices.azure.com/v1api20240401\nkind: Workspace\nmetadata: {name: ws}\n"
             "spec: {location: eastus, PublicNetworkAccess: Disabled}\n"
         )
-    evaluation = checked(bundle, read_inputs([file], said=normalize_context(GROUP, "", {})))
+    evaluation = checked(bundle, read_inputs([file], context=normalize_context(GROUP, "", {})))
 
     assert any("networkaccess" in problem.message.lower().replace("_", "") for problem in evaluation.problems)
     assert not any(finding.outcome == "pass" for finding in evaluation.findings)

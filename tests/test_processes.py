@@ -108,7 +108,7 @@ def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, said: str) 
     """What it had been given besides is done by others."""
     words = ["a", "b", how, "c", "d", "e", "f"]
     with processes(None, 2, ahead=3) as spread:
-        tasks: list[Task[object]] = [spread.ask(ended, word) for word in words]
+        tasks: list[Task[object]] = [spread.submit(ended, word) for word in words]
         found = [spread.outcome(task) for task in tasks]
     assert found == [Lost(said) if word == how else word for word in words]
 
@@ -116,10 +116,10 @@ def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, said: str) 
 def test_nobody_is_left() -> None:
     """What no process can do any more is lost, too, and waited for by nobody."""
     with processes(None, 2, ahead=2) as spread:
-        tasks: list[Task[object]] = [spread.ask(ended, word) for word in ["killed", "killed", "a", "b"]]
+        tasks: list[Task[object]] = [spread.submit(ended, word) for word in ["killed", "killed", "a", "b"]]
         found = [spread.outcome(task) for task in tasks]
         assert found == [Lost("was ended by SIGKILL")] * 4
-        assert spread.outcome(spread.ask(ended, "c")) == Lost("was ended by SIGKILL")
+        assert spread.outcome(spread.submit(ended, "c")) == Lost("was ended by SIGKILL")
 
 
 def test_a_lost_answer_is_an_error_with_a_remedy() -> None:
@@ -149,7 +149,7 @@ def test_leaving_does_not_wait_for_what_was_asked() -> None:
 
 def _interrupted() -> None:
     with processes(None, 2) as spread:
-        spread.ask(slept, 600.0)
+        spread.submit(slept, 600.0)
         raise KeyboardInterrupt
 
 

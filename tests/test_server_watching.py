@@ -149,7 +149,7 @@ def test_a_watch_reads_on_request_and_notifies_afterwards(tmp_path: Path) -> Non
     before, text.then = text.current, heard.set
     text.start()
     try:
-        text.ask()
+        text.request_reload()
         assert heard.wait(60)
     finally:
         text.stop()

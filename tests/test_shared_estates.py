@@ -164,7 +164,7 @@ def test_workloads_are_derived_once_and_given_to_both(estate: PreparedSnapshot) 
     (workloads,) = WORKLOADS(BARE, estate.document)["workloads"]
 
     assert workloads == list(estate.view.workloads)
-    assert workloads == [subject.document for subject in estate.subjects if subject.judged_type == "workload"]
+    assert workloads == [subject.document for subject in estate.subjects if subject.target_type == "workload"]
     assert all(one["type"] == "workload" for one in workloads)
     assert len({lowered(one["id"]) for one in workloads}) == len(workloads)
 

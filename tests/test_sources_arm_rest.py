@@ -185,7 +185,7 @@ def test_other_documents_than_resources_are_refused(
     assert refusal.pointer == pointer
     assert message in refusal.message
     assert remedy in refusal.remedy
-    assert refusal.holds_nothing is nothing
+    assert refusal.is_empty is nothing
 
 
 COMMAND_OUTPUT: JsonObject = {

@@ -511,7 +511,7 @@ def test_the_parameter_file_next_to_a_template_is_used(tmp_path: Path) -> None:
         "the directory has other parameter files: `azuredeploy.parameters.us.json`; to use one of them, give it "
         "as `--parameters`",
     ]
-    inputs = read_inputs([path], said=DocumentContext(parameters={"kind": "Hub"}))
+    inputs = read_inputs([path], context=DocumentContext(parameters={"kind": "Hub"}))
     assert inputs.snapshot.resources[0]["kind"] == "Hub"
 
 
@@ -662,7 +662,7 @@ def test_findings_are_at_the_line_of_the_field(tmp_path: Path, bundle: Bundle) -
 """,
         encoding="utf-8",
     )
-    inputs = read_inputs([path], said=DocumentContext(scope=GROUP))
+    inputs = read_inputs([path], context=DocumentContext(scope=GROUP))
     assert not inputs.problems
     findings = [entry for entry in evaluate(bundle, inputs.snapshot).findings if entry.policy == "AML-NET-001"]
     places = {}

@@ -63,7 +63,7 @@ def written(folder: Path, files: Mapping[str, JsonObject]) -> list[Path]:
 
 def read(paths: Sequence[Path], scope: str = GROUP) -> Inputs:
     """The files, deployed to a resource group that is known."""
-    return read_inputs(paths, said=DocumentContext(scope=scope))
+    return read_inputs(paths, context=DocumentContext(scope=scope))
 
 
 def accesses(inputs: Inputs) -> dict[str, object]:
@@ -260,7 +260,7 @@ def test_any_linked_document_is_read(odd: list[object], outputs: object, link: o
     text = Text("c.json", (("", body),), lambda pointers: [None] * len(pointers))
     referring = workspace("refers", "[reference('d').outputs.x.value]")
     document = template(linked({"relativePath": "c.json", "uri": link}), referring)
-    reading = arm_template.read(document, Surroundings(file="main.json", scope=GROUP, text_beside=lambda path: text))  # noqa: ARG005  # the one file
+    reading = arm_template.read(document, Surroundings(file="main.json", scope=GROUP, neighbor_text=lambda path: text))  # noqa: ARG005  # the one file
     assert [(placed.resource["name"], placed.text) for placed in reading.resources[-2:]] == [
         ("inner", text),
         ("refers", None),

@@ -227,7 +227,7 @@ def test_a_finding_is_at_the_place_of_its_value(tmp_path: Path, bundle: Bundle) 
     )
     state = tmp_path / "state.json"
     state.write_text(json.dumps({"snapshotVersion": 1, "resources": []}), encoding="utf-8")
-    read = sources.read_inputs([file, state], said=sources.normalize_context("", WORKSPACE, {}))
+    read = sources.read_inputs([file, state], context=sources.normalize_context("", WORKSPACE, {}))
     evaluation = evaluate(bundle, read.snapshot, as_of=datetime(2026, 11, 1, tzinfo=UTC))
     [finding] = [each for each in evaluation.findings if each.policy == "AML-TRN-109"]
     place = finding.location.fields["/properties/jobs/train/computeId"]

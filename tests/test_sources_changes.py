@@ -292,13 +292,13 @@ def test_a_plan_states_its_puts_and_deletions() -> None:
     document = plan([ws, cpu], [of(ws, "no-op", before=ATTRIBUTES), of(cpu, "create"), gone], [])
     cpu_id = f"{WORKSPACE_ID}/computes/cpu"
 
-    assert [(str(c.operation), c.id) for c in read(document, said=HERE).changes] == [
+    assert [(str(c.operation), c.id) for c in read(document, context=HERE).changes] == [
         ("delete", f"{WORKSPACE_ID}/computes/old"),
         ("replace", cpu_id),
     ]
     replaced = plan([cpu], [of(cpu, "delete", "create", before={"id": cpu_id})], [])
-    assert operations(replaced, said=HERE) == [("delete", cpu_id), ("replace", cpu_id)]
-    assert operations(plan([ws], [of(ws, "no-op", before=ATTRIBUTES)], []), said=HERE) == []
+    assert operations(replaced, context=HERE) == [("delete", cpu_id), ("replace", cpu_id)]
+    assert operations(plan([ws], [of(ws, "no-op", before=ATTRIBUTES)], []), context=HERE) == []
 
 
 def test_a_mere_link_in_terraform_deletes_nothing_of_its_id() -> None:
@@ -307,7 +307,7 @@ def test_a_mere_link_in_terraform_deletes_nothing_of_its_id() -> None:
     link = {"address": "x", "mode": "managed", "type": "azurerm_subnet_network_security_group_association", "name": "x"}
     gone = {**link, "change": {"actions": ["delete"], "before": {"id": subnet}, "after": None}}
 
-    assert operations(plan([], [gone], []), said=HERE) == []
+    assert operations(plan([], [gone], []), context=HERE) == []
 
 
 def test_what_azapi_sets_over_a_resource_is_a_patch() -> None:
@@ -318,7 +318,7 @@ def test_what_azapi_sets_over_a_resource_is_a_patch() -> None:
         "body": {"properties": {"publicNetworkAccess": "Enabled"}},
     }
     entry = resource("azapi_update_resource", values)
-    [change] = read(plan([entry], [of(entry, "create")], []), said=HERE).changes
+    [change] = read(plan([entry], [of(entry, "create")], []), context=HERE).changes
 
     assert (change.operation, change.id) == (Operation.PATCH, WORKSPACE_ID)
     assert change.patch["properties"] == {"publicNetworkAccess": "Enabled"}
@@ -331,7 +331,7 @@ def test_resources_of_any_format_are_put_with_what_is_not_known(tmp_path: Path) 
     """A file of the Azure CLI carries some fields only; facts of the organisation are reported as left out."""
     text = "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\nname: cpu\ntype: amlcompute\n"
     [cluster] = read_changes(
-        [write(tmp_path, {"c.yml": text}) / "c.yml"], said=DocumentContext(workspace=WORKSPACE)
+        [write(tmp_path, {"c.yml": text}) / "c.yml"], context=DocumentContext(workspace=WORKSPACE)
     ).changes
     approval = {"id": "A", "scope": "/subscriptions/s", "status": "granted"}
     native = read({"snapshotVersion": 1, "resources": [workspace()], "approvals": [approval]})

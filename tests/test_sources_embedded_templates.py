@@ -35,7 +35,7 @@ ID = "/providers/Microsoft.MachineLearningServices/workspaces/ws"
 
 def read(document: object, scope: str = SCOPE) -> Inputs:
     """A document read as `policyeng check` reads standard input."""
-    return read_inputs(["-"], stdin=json.dumps(document, indent=1).encode(), said=normalize_context(scope, "", {}))
+    return read_inputs(["-"], stdin=json.dumps(document, indent=1).encode(), context=normalize_context(scope, "", {}))
 
 
 def workspaces(inputs: Inputs) -> dict[str, Any]:

@@ -792,7 +792,7 @@ def test_instance_types_of_several_files_do_not_contradict_each_other(tmp_path: 
     (tmp_path / "b.yaml").write_text(yaml.safe_dump(instance_type("a", 2)))
 
     for context in (DocumentContext(), DocumentContext(workspace=WORKSPACE, scope=GROUP)):
-        inputs = read_inputs([tmp_path], said=context)
+        inputs = read_inputs([tmp_path], context=context)
         assert inputs.problems == ()
         assert len(inputs.snapshot.resources) == 3
 
@@ -1060,7 +1060,7 @@ def test_findings_are_at_the_place_of_the_field(tmp_path: Path) -> None:
     text = yaml.safe_dump_all(documents, sort_keys=False)
     file = tmp_path / "estate.yaml"
     file.write_text(text)
-    inputs = read_inputs([file], said=DocumentContext(scope=GROUP))
+    inputs = read_inputs([file], context=DocumentContext(scope=GROUP))
     evaluation = policyeng.evaluate(policyeng.load_bundle(), inputs.snapshot)
     places = {
         path: (place.line, place.column)

@@ -58,7 +58,7 @@ def estate(folder: Path, files: dict[str, list[JsonObject]]) -> Inputs:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump_all(documents))
-    return read_inputs([folder], said=CONTEXT)
+    return read_inputs([folder], context=CONTEXT)
 
 
 def ids(inputs: Inputs, arm_type: str) -> list[str]:

@@ -104,13 +104,13 @@ def test_neighbours_are_read_by_their_relative_path(tmp_path: Path) -> None:
     (tmp_path / "two.yml").write_text("a: 1\n---\nb: 2")
     around = find_surroundings(Named("main.yml", tmp_path / "main.yml"), DocumentContext(), [], 1000)
 
-    assert around.beside("x/one.yml") == {"a": 1}
+    assert around.neighbor("x/one.yml") == {"a": 1}
     with pytest.raises(InputError, match="cannot be read"):
-        around.beside("missing.yml")
+        around.neighbor("missing.yml")
     with pytest.raises(InputError, match="2 documents where one should be"):
-        around.beside("two.yml")
+        around.neighbor("two.yml")
     with pytest.raises(InputError, match="standard input has no files next to it"):
-        find_surroundings(Named("<stdin>", None), DocumentContext(), [], 1000).beside("x")
+        find_surroundings(Named("<stdin>", None), DocumentContext(), [], 1000).neighbor("x")
 
 
 def document(file: str, *resources: JsonObject, movable: str = UNKNOWN_SCOPE) -> Loaded:

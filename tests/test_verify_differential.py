@@ -357,7 +357,7 @@ def test_a_bundle_whose_policies_nothing_meets_is_an_error(tmp_path: Path) -> No
     """A run that compares nothing does not end in agreement."""
     text = rego("a", deny_when("true")).replace("Microsoft.MachineLearningServices/workspaces", "approvals")
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
-    deaf = [Contestant(entry.name, "1", entry.judge, frozenset()) for entry in contestants(bundle, without=["opa"])]
+    deaf = [Contestant(entry.name, "1", entry.evaluate, frozenset()) for entry in contestants(bundle, without=["opa"])]
 
     with pytest.raises(EngineError, match="have no pair"):
         compare(bundle, deaf, pairs=10, seed=1)

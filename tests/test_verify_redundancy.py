@@ -215,7 +215,7 @@ def test_built_in_policies_that_look_implied_are_distinguished(bundle: Bundle) -
     for policy in pairs.policies:
         for case, example in cases_of(policy.id, estates):
             if case.path is not None:
-                observed.judge(example)
+                observed.record(example)
     found = {(remark.policy, remark.other): remark for remark in implication_remarks(observed, estates, 2, 60)}
 
     assert not [remark for remark in found.values() if remark.is_fault]

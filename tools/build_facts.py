@@ -6,7 +6,7 @@ SIZES is the parsed list of kubernetes/autoscaler ({size: {family, vCPUs, memory
 are the parsed pages of Microsoft, ROLES is a list in the form of `az role definition list`. The same inputs give the
 same bytes: keys are sorted and each row is one line. `--verify` writes nothing and exits 1 if a file differs.
 
-Tables (each row cites an id of `sources.csv`): `series.csv` says which series a VM family is, `more_sizes.csv` the
+Tables (each row cites an id of `sources.csv`): `series.csv` states which series a VM family is, `more_sizes.csv` the
 sizes the list lacks, `corrections.csv` what it cuts off or counts wrongly, `vm_series.csv` and `isolated.csv` what the
 documents say, `training_targets.csv` which features they give each training target, `offered_series.csv` and
 `offered_targets.csv` what the service supports today beyond the documents (a series of the list for managed endpoints
@@ -121,16 +121,16 @@ def announced(pages: Mapping[str, Any]) -> dict[str, list[str]]:
 def vendor_retirements(pages: Mapping[str, Any]) -> list[Row]:
     """One row for each series or size that a name of the vendor's pages means."""
     names = {row["name"]: row for row in table("retirement_names.csv")}
-    said = announced(pages)
-    if names.keys() != said.keys():
-        raise SystemExit(f"retirement_names.csv and the pages differ: {sorted(names.keys() ^ said.keys())}")
-    notes = {row["applies_to"]: said[name][0] for name, row in names.items() if row["kind"] == "note"}
+    announcements = announced(pages)
+    if names.keys() != announcements.keys():
+        raise SystemExit(f"retirement_names.csv and the pages differ: {sorted(names.keys() ^ announcements.keys())}")
+    notes = {row["applies_to"]: announcements[name][0] for name, row in names.items() if row["kind"] == "note"}
     rows = []
     for name, row in names.items():
         if row["kind"] == "note":
             continue
-        status = "retired" if "Retired" in said[name] else "announced"
-        day = next(word for word in said[name] if re.fullmatch(r"\d{4}-\d\d-\d\d", word))
+        status = "retired" if "Retired" in announcements[name] else "announced"
+        day = next(word for word in announcements[name] if re.fullmatch(r"\d{4}-\d\d-\d\d", word))
         for target in row["applies_to"].split(";"):
             note = notes.get(target, "")
             rows.append(row | {"applies_to": target, "status": status, "date": day, "note": note})

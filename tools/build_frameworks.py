@@ -149,12 +149,12 @@ def main() -> int:
     """Write the files, or compare them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--verify", action="store_true", help="write nothing, and exit 1 if a file differs")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     mappings, differs = read(TABLES / "mappings.yaml"), False
     for path in sorted((TABLES / "catalogue").glob("*.yaml")):
         text = written(document(path.stem, read(path), mappings))
         place = ROOT / "policies" / "frameworks" / path.stem / "data.json"
-        if asked.verify:
+        if args.verify:
             if not place.is_file() or place.read_text(encoding="utf-8") != text:
                 print(f"{place.relative_to(ROOT)} differs", file=sys.stderr)
                 differs = True

@@ -40,10 +40,10 @@ def main() -> int:
         print(f"{PAGE.relative_to(ROOT)} is stale: run `make conformance`", file=sys.stderr)
     elif not options.verify:
         PAGE.write_text(text, encoding="utf-8")
-    asked = [outcome for outcome in found if outcome.verdict != "refused"]
-    passed = sum(outcome.verdict == "passed" for outcome in asked)
-    share = passed / max(len(asked), 1)
-    print(f"{passed} of {len(asked)} cases without refused builtins pass ({share:.2%})")
+    supported = [outcome for outcome in found if outcome.verdict != "refused"]
+    passed = sum(outcome.verdict == "passed" for outcome in supported)
+    share = passed / max(len(supported), 1)
+    print(f"{passed} of {len(supported)} cases without refused builtins pass ({share:.2%})")
     return 1 if silent or stale or share < _LEAST_SHARE else 0
 
 

@@ -270,8 +270,8 @@ class BaselineFindings:
         for findings, reads in ((self._findings, self._reads), (now.findings, now.reads)):
             findings.pop(numbers, None)
             reads.forget(numbers)
-        for held in (self._failing, self._timed):
-            held.get(numbers[0], {}).pop(numbers, None)
+        for index in (self._failing, self._timed):
+            index.get(numbers[0], {}).pop(numbers, None)
 
     def _keep_for_undo(self, edits: Edits, numbers: Numbers, now: _Moment) -> None:
         """Restore the cached data of a pair when the edits are undone."""
@@ -279,8 +279,8 @@ class BaselineFindings:
             edits.keep(findings, numbers)
             edits.keep(reads.undecided, numbers)
             edits.keep(reads.own, numbers)
-        for held in (self._failing, self._timed):
-            edits.keep(held.setdefault(numbers[0], {}), numbers)
+        for index in (self._failing, self._timed):
+            edits.keep(index.setdefault(numbers[0], {}), numbers)
 
     def _planned(self, pairs: Pairs) -> Sequence[PlannedPair]:
         return tuple(plan(self._bundle, self._snapshot.context.estate, pairs))
@@ -382,6 +382,6 @@ def _is_failing(finding: Finding) -> bool:
 def _find_problems(subjects: Iterable[Resource | None]) -> list[Problem]:
     """Return the problems of resources, and then those of computes."""
     there = [subject for subject in subjects if subject is not None]
-    computes = (subject for subject in there if subject.judged_type == COMPUTE_TYPE)
+    computes = (subject for subject in there if subject.target_type == COMPUTE_TYPE)
     problems = [problem for subject in there for problem in subject.remarks]
     return problems + [problem for one in computes for problem in of_compute(one.document, one.unreadable)]

@@ -167,8 +167,8 @@ def _find_deletions(
     """Yield the deletions by a deployment in complete mode, or by a stack that deletes unmanaged resources."""
     resource = now.resource or {}
     arm_type, properties = lowered(resource["type"]), member(resource, "properties")
-    held, becomes = state
-    there = {**held, **{key: after.resource for key, after in becomes.items()}}
+    existing, becomes = state
+    there = {**existing, **{key: after.resource for key, after in becomes.items()}}
     if arm_type == DEPLOYMENT and "/properties/mode" in map(lowered, now.notes.unreadable):
         yield _problem("error", "the mode of the deployment is unknown, and so is what it deletes", change)
     elif arm_type == DEPLOYMENT and lowered(str(member(properties, "mode"))) == "complete":
@@ -196,9 +196,9 @@ def _unmanaged(properties: object) -> list[str]:
 
 def _below(group: str, there: Mapping[str, JsonObject | None]) -> Iterator[str]:
     """Yield the ids that complete mode deletes: resources directly in a resource group, not their children."""
-    for key, held in there.items():
+    for key, resource in there.items():
         rest = key.removeprefix(f"{group}/providers/")
-        if held is not None and key != rest and rest.count("/") == 2 and not rest.startswith(_STAYS):
+        if resource is not None and key != rest and rest.count("/") == 2 and not rest.startswith(_STAYS):
             yield key
 
 
@@ -207,9 +207,9 @@ def _delete_unnamed(
 ) -> Iterator[Change]:
     named = {fold_id(placed.resource["id"]) for placed in reading.resources}
     for key in keys:
-        held = there.get(key)
-        if held is not None and key not in named:
-            yield Change(operation=Operation.DELETE, id=held["id"])
+        resource = there.get(key)
+        if resource is not None and key not in named:
+            yield Change(operation=Operation.DELETE, id=resource["id"])
 
 
 def _problem(level: Literal["error", "warning"], message: str, change: Change) -> Problem:
@@ -358,7 +358,7 @@ def apply_changes(snapshot: Snapshot, changes: Iterable[Change], spellings: Spel
     """Return a snapshot after changes; a change that cannot be made is a problem, and the others are made."""
     rows = [(_key(resource), resource) for resource in snapshot.resources]
     done = apply_in_order(changes, index_resources(snapshot), snapshot, spellings=spellings)
-    resources = [held for key, held in rows if key not in done.becomes]
+    resources = [resource for key, resource in rows if key not in done.becomes]
     resources += [after.resource for after in done.becomes.values() if after.resource is not None]
     notes: dict[str, dict[str, object]] = {}
     for name, place in zip(Notes._fields, _NOTES, strict=True):
@@ -367,8 +367,8 @@ def apply_changes(snapshot: Snapshot, changes: Iterable[Change], spellings: Spel
             if after.resource is not None and (note := getattr(after.notes, name)):
                 kept[lowered(after.resource["id"])] = note
         notes[place] = kept
-    held = {"resources": tuple(resources), **notes}
-    return After(snapshot.model_copy(update=held), done.changed, done.problems)
+    updates = {"resources": tuple(resources), **notes}
+    return After(snapshot.model_copy(update=updates), done.changed, done.problems)
 
 
 class UnchangedResources(dict[str, JsonObject]):
@@ -390,13 +390,15 @@ class UnchangedResources(dict[str, JsonObject]):
 def index_resources(snapshot: Snapshot) -> UnchangedResources:
     """Return the resources of a snapshot by id as `folded_id` returns it; the first of two with the same id."""
     return UnchangedResources(
-        (key, held) for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key
+        (key, resource)
+        for key, resource in reversed([(_key(resource), resource) for resource in snapshot.resources])
+        if key
     )
 
 
 def apply_in_order(
     changes: Iterable[Change],
-    held: UnchangedResources,
+    existing: UnchangedResources,
     snapshot: Snapshot,
     onto: ChangedResources = NOTHING_MADE,
     spellings: Spellings = NO_SPELLINGS,
@@ -407,7 +409,7 @@ def apply_in_order(
 
     Args:
         changes: the changes.
-        held: the result of `held_of`.
+        existing: the result of `index_resources`.
         snapshot: the snapshot, for notes about its resources.
         onto: the effect of earlier changes, which is included in `becomes` and `fresh` of the result.
         spellings: as for `changes_of`.
@@ -419,13 +421,13 @@ def apply_in_order(
         change = waiting.popleft()
         key = fold_id(change.id)
         touched.add(key)
-        now = becomes[key] if key in becomes else becomes_of(held.get(key), snapshot)
+        now = becomes[key] if key in becomes else becomes_of(existing.get(key), snapshot)
         resource = _resource(change, now.resource)
         if isinstance(resource, Problem):
             problems.append(resource)
             continue
         if resource is None:
-            gone = _deleted_ids(key, change.id, held, becomes)
+            gone = _deleted_ids(key, change.id, existing, becomes)
             if not gone:
                 problems.append(_problem("warning", "the snapshot does not contain the deleted resource", change))
             becomes |= dict.fromkeys(gone, Becomes(None))
@@ -435,16 +437,16 @@ def apply_in_order(
             becomes[key] = Becomes(resource, _notes_after(now.notes if is_patched else Notes(), change))
             fresh |= set() if is_patched else {key}
         entries = expand_template_changes(
-            change, becomes.get(key, Becomes(None)), now.resource, (held, becomes), spellings, contents
+            change, becomes.get(key, Becomes(None)), now.resource, (existing, becomes), spellings, contents
         )
         waiting.extendleft(reversed([entry for entry in entries if isinstance(entry, Change)]))
         problems += (entry for entry in entries if isinstance(entry, Problem))
-    becomes |= dict(_with_managed_networks(touched, becomes, held, snapshot))
+    becomes |= dict(_with_managed_networks(touched, becomes, existing, snapshot))
     return ChangedResources(becomes, frozenset(touched), frozenset(fresh), tuple(problems))
 
 
 def _with_managed_networks(
-    touched: Collection[str], becomes: Mapping[str, Becomes], held: Mapping[str, JsonObject], snapshot: Snapshot
+    touched: Collection[str], becomes: Mapping[str, Becomes], existing: Mapping[str, JsonObject], snapshot: Snapshot
 ) -> Iterator[tuple[str, Becomes]]:
     """Yield the later states of workspaces whose managed networks are separate resources, by id.
 
@@ -456,15 +458,15 @@ def _with_managed_networks(
         if workspace := workspace_of_part(key):
             parts.setdefault(workspace, []).append(key)
     for workspace in dict.fromkeys(workspace_of_part(key) or key for key in sorted(touched)):
-        now = becomes[workspace] if workspace in becomes else becomes_of(held.get(workspace), snapshot)
+        now = becomes[workspace] if workspace in becomes else becomes_of(existing.get(workspace), snapshot)
         if now.resource is None or lowered(now.resource["type"]) != WORKSPACE_TYPE:
             continue
         changing = parts.get(workspace, [])
         default = managed_networks.default_network_of(workspace)
-        if not changing and default in held and value_at(now.resource, managed_networks.ISOLATION_MODE) is None:
+        if not changing and default in existing and value_at(now.resource, managed_networks.ISOLATION_MODE) is None:
             changing = [default]
         if changing:
-            after = {key: becomes[key] if key in becomes else becomes_of(held[key], snapshot) for key in changing}
+            after = {key: becomes[key] if key in becomes else becomes_of(existing[key], snapshot) for key in changing}
             yield workspace, _with_managed_network(now, after)
 
 
@@ -475,11 +477,11 @@ def _with_managed_network(workspace: Becomes, parts: Mapping[str, Becomes]) -> B
     return Becomes(found.resource, workspace.notes._replace(unreadable={**found.unreadable, **deleted}))
 
 
-def _deleted_ids(key: str, arm_id: str, held: UnchangedResources, becomes: Mapping[str, Becomes]) -> set[str]:
+def _deleted_ids(key: str, arm_id: str, existing: UnchangedResources, becomes: Mapping[str, Becomes]) -> set[str]:
     """Return the existing ids that a delete removes: the resource and its children."""
     changed = (other for other in becomes if other.startswith(f"{key}/"))
-    near = {other for other in (*held.below(key), *changed) if is_at_or_under(other, arm_id)}
-    near |= {key} if key in held or key in becomes else set()
+    near = {other for other in (*existing.below(key), *changed) if is_at_or_under(other, arm_id)}
+    near |= {key} if key in existing or key in becomes else set()
     return {other for other in near if other not in becomes or becomes[other].resource is not None}
 
 

@@ -194,7 +194,7 @@ def _is_same(one: Becomes, other: Becomes | None) -> bool:
     return one.resource is other.resource or orjson.dumps(one.resource) == orjson.dumps(other.resource)
 
 
-def _needs_full_evaluation(prepared: EvaluationContext, held: Mapping[str, JsonObject]) -> bool:
+def _needs_full_evaluation(prepared: EvaluationContext, existing: Mapping[str, JsonObject]) -> bool:
     """Check whether every decision must evaluate everything.
 
     It must if policies evaluate documents, if subjects share ids, or if the state has an error, because a change can
@@ -208,10 +208,10 @@ def _needs_full_evaluation(prepared: EvaluationContext, held: Mapping[str, JsonO
     ):
         return True
     ids = _other_ids(prepared)
-    named = len(snapshot.resources) == len(view.resources) == len(held)
+    named = len(snapshot.resources) == len(view.resources) == len(existing)
     workloads, approvals = ids[: len(view.workloads)], ids[len(view.workloads) :]
     apart = len(set(workloads)) == len(workloads) and len(set(approvals)) == len(approvals)
-    return not (named and apart and held.keys().isdisjoint(approvals))
+    return not (named and apart and existing.keys().isdisjoint(approvals))
 
 
 def _other_ids(prepared: EvaluationContext) -> list[str]:

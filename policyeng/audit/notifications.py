@@ -243,12 +243,12 @@ class _Before:
     """By part, the run to compare with: that of the last notification, or the last that could read the part."""
 
     def __init__(self, history: History, since: AuditRun | None) -> None:
-        self._told = 0 if since is None else since.number
+        self._last_notified = 0 if since is None else since.number
         self._others: dict[str, int] = {}
         missing = set() if since is None else _unread(history, since)
         if missing and since is not None:
             self._look_back(history, since, missing)
-        self.earliest = min((number for number in self._others.values() if number), default=self._told)
+        self.earliest = min((number for number in self._others.values() if number), default=self._last_notified)
 
     def _look_back(self, history: History, since: AuditRun, missing: set[str]) -> None:
         for run in reversed(history.runs(since.estate)):
@@ -259,7 +259,7 @@ class _Before:
         self._others |= dict.fromkeys(missing, 0)
 
     def run_of(self, part: str) -> int:
-        return self._others.get(part, self._told)
+        return self._others.get(part, self._last_notified)
 
 
 def _unread(history: History, run: AuditRun) -> set[str]:

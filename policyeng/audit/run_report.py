@@ -117,14 +117,14 @@ def trend_of(history: History, run: AuditRun, findings: Sequence[Finding]) -> Tr
     runs = [each for each in history.runs(run.estate) if each.number <= run.number][-RUNS:]
     numbers = [each.number for each in runs]
     changes = {severity: [0] * (len(runs) + 1) for severity in Severity}
-    asked = {(finding.policy, finding.resource) for finding in findings if finding.outcome is not Outcome.PASS}
+    queried = {(finding.policy, finding.resource) for finding in findings if finding.outcome is not Outcome.PASS}
     since: dict[tuple[str, str], Since] = {}
     for span in history.spans(run.estate, since=numbers[0]):
         if span.outcome is Outcome.FAIL and not span.exempt:
             changes[span.severity][bisect_left(numbers, span.first)] += 1
             changes[span.severity][len(runs) if span.until is None else bisect_left(numbers, span.until)] -= 1
         key = (span.policy, span.resource)
-        if key in asked and _is_open(span, run) and (key not in since or span.first < since[key].run):
+        if key in queried and _is_open(span, run) and (key not in since or span.first < since[key].run):
             since[key] = _since(span)
     failures = {severity: list(accumulate(counts)) for severity, counts in changes.items()}
     points = tuple(

@@ -139,7 +139,7 @@ class RunOptions(EvaluationOptions):
 
 
 @frozen
-class JudgedPart:
+class EvaluatedPart:
     """The result of a part.
 
     Attributes:
@@ -157,16 +157,16 @@ class JudgedPart:
     basis: ReuseKey | None = None
 
 
-def options_of(in_force: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> RunOptions:
+def options_of(active: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> RunOptions:
     """Return the options for evaluating parts at a clock; one without a time zone is in UTC."""
     return RunOptions(
         as_of=as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC),
-        exemptions=in_force.exemptions,
+        exemptions=active.exemptions,
         engine=engine,
         opa=opa,
-        fail_on=in_force.settings.fail_on,
-        strict_unknown=in_force.settings.strict_unknown,
-        parameters=in_force.parameters,
+        fail_on=active.settings.fail_on,
+        strict_unknown=active.settings.strict_unknown,
+        parameters=active.parameters,
     )
 
 
@@ -188,17 +188,17 @@ class Resumed:
     """An unchanged part with some policies to evaluate again.
 
     Attributes:
-        asked: the file queries for reading it.
+        queries: the file queries for reading it.
         before: its evaluation at another clock.
     """
 
     source: PartSource
-    asked: Sequence[FileDependency]
+    queries: Sequence[FileDependency]
     before: Before
 
 
 @uncollected()
-def read_and_judged(source: PartSource | Collected | Resumed, bundle: Bundle, options: RunOptions) -> JudgedPart:
+def read_and_evaluate(source: PartSource | Collected | Resumed, bundle: Bundle, options: RunOptions) -> EvaluatedPart:
     """Read a part if necessary, and evaluate it, or the policies that have to be evaluated again.
 
     Raises:
@@ -207,11 +207,11 @@ def read_and_judged(source: PartSource | Collected | Resumed, bundle: Bundle, op
     if not isinstance(source, Resumed):
         return evaluate_part(read(source, bundle.wanted), bundle, options)
     part = read(source.source, bundle.wanted)
-    is_same = list(part.asked) == list(source.asked)  # it may have changed since it was compared
+    is_same = list(part.queries) == list(source.queries)  # it may have changed since it was compared
     return evaluate_part(part, bundle, options, source.before if is_same else None)
 
 
-def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> JudgedPart:
+def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> EvaluatedPart:
     """Evaluate a part; with an earlier evaluation, only the policies that read the clock.
 
     Raises:
@@ -219,7 +219,9 @@ def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: 
     """
     if part.snapshot is None:
         fault = any(problem.level == "error" for problem in part.problems)
-        return unread(part.name, part.problems) if fault else JudgedPart(part.name, None, Summary(), (*part.problems,))
+        return (
+            unread(part.name, part.problems) if fault else EvaluatedPart(part.name, None, Summary(), (*part.problems,))
+        )
     try:
         kept = encode_snapshot(part.snapshot)
     except InputError as error:
@@ -246,15 +248,15 @@ def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: 
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
-    in_force, used = ids_in_force(options, bundle.policies), find_used_exemptions(options, bundle, exempting)
+    active, used = ids_in_force(options, bundle.policies), find_used_exemptions(options, bundle, exempting)
     if not again:
         clock = Clock(given.moment)  # no finding depends on it
-    for evidence in snapshot.evidence:  # an evaluation lists what is in force
+    for evidence in snapshot.evidence:  # an evaluation lists the active evidence
         clock.has_come(microseconds_of(evidence.given_at))
         clock.has_come(microseconds_of(evidence.expires_at))
     unchanged = None if _failing(found) else clock.unchanged
-    basis = ReuseKey("", part.asked, in_force, sorted(again), used, unchanged)
-    return JudgedPart(part.name, entry, evaluation.summary, (), exempting, basis)
+    basis = ReuseKey("", part.queries, active, sorted(again), used, unchanged)
+    return EvaluatedPart(part.name, entry, evaluation.summary, (), exempting, basis)
 
 
 def _failing(found: Findings) -> set[str]:
@@ -277,8 +279,8 @@ def ids_in_force(options: RunOptions, policies: Sequence[Policy]) -> tuple[str, 
 def find_used_exemptions(options: RunOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
     """Return the ids of the exemptions that cover a finding of a part, from its problems of exemptions."""
     idle = {problem.place for problem in exempting}
-    in_force, _ = in_force_of(options.exemptions, bundle.policies, options.as_of)
-    return tuple(sorted(entry.id for entry in in_force if place_of(entry) not in idle))
+    active, _ = in_force_of(options.exemptions, bundle.policies, options.as_of)
+    return tuple(sorted(entry.id for entry in active if place_of(entry) not in idle))
 
 
 def evaluate_stored(snapshot: Snapshot, bundle: Bundle, options: RunOptions, problems: Sequence[Problem]) -> Evaluation:
@@ -297,14 +299,14 @@ def separate_exemption_problems(evaluation: Evaluation) -> tuple[Evaluation, fro
     return evaluation.model_copy(update={"problems": rest}), exempting
 
 
-def unread(name: str, problems: Sequence[Problem]) -> JudgedPart:
+def unread(name: str, problems: Sequence[Problem]) -> EvaluatedPart:
     """Return a part that could not be read, with problems of the run."""
     counts = Summary()
     entry = StoredPart(name, "", "", {}, [], 2, counts.model_dump_json(by_alias=True))
-    return JudgedPart(name, entry, counts, tuple(problems))
+    return EvaluatedPart(name, entry, counts, tuple(problems))
 
 
-def missed(part: JudgedPart, number: int) -> JudgedPart:
+def missed(part: EvaluatedPart, number: int) -> EvaluatedPart:
     """Return an error for a part that no longer has anything to evaluate: its findings are not fixed."""
     message = f"it was part of run {number}, but has nothing to evaluate now; if that is expected, delete it"
     return unread(part.name, [*part.problems, Problem(level="error", message=message, place=part.name)])
@@ -331,23 +333,23 @@ class EarlierRun:
 
     def resumed(
         self, sources: Iterable[PartSource | Collected]
-    ) -> Iterator[PartSource | Collected | Resumed | JudgedPart]:
+    ) -> Iterator[PartSource | Collected | Resumed | EvaluatedPart]:
         """Yield the parts of an estate in order, with the reusable evaluations.
 
         Raises:
             StoreError: a reused content is not what was stored.
         """
         for batch in in_batches(sources, _BATCH):
-            held = {source.name: found for source in batch if (found := self._held(source))}
-            heads = contents_of(self._store, [row.evaluation for row, _ in held.values()]) if held else {}
-            again = [heads[row.evaluation] for row, basis in held.values() if self._is_again(basis, row, heads)]
+            earlier = {source.name: found for source in batch if (found := self._find_stored(source))}
+            heads = contents_of(self._store, [row.evaluation for row, _ in earlier.values()]) if earlier else {}
+            again = [heads[row.evaluation] for row, basis in earlier.values() if self._is_again(basis, row, heads)]
             findings = contents_of(self._store, [head_of(head).findings for head in again]) if again else {}
             for source in batch:
-                found = held.get(source.name) if isinstance(source, PartSource) else None
+                found = earlier.get(source.name) if isinstance(source, PartSource) else None
                 head = heads.get(found[0].evaluation) if found else None
                 yield (self._taken(source, *found, head, findings) if found and head else None) or source
 
-    def _held(self, source: PartSource | Collected) -> tuple[PartRow, ReuseKey] | None:
+    def _find_stored(self, source: PartSource | Collected) -> tuple[PartRow, ReuseKey] | None:
         row = self._rows.get(source.name)
         if row is None or not row.holding or isinstance(source, Collected):
             return None
@@ -361,7 +363,7 @@ class EarlierRun:
 
     def _taken(
         self, source: PartSource | Collected, row: PartRow, basis: ReuseKey, head: bytes, findings: Mapping[str, bytes]
-    ) -> Resumed | JudgedPart | None:
+    ) -> Resumed | EvaluatedPart | None:
         if isinstance(source, PartSource) and not self._is_same_clock(basis):
             stored = findings.get(head_of(head).findings)
             if stored is None:
@@ -378,17 +380,17 @@ class EarlierRun:
             row.name, row.snapshot, digest, {digest: pack(content)}, row.standing, row.exit_code, row.summary
         )
         summary = Summary.model_validate_json(row.summary)
-        return JudgedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
+        return EvaluatedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
 
     def _is_same_clock(self, basis: ReuseKey) -> bool:
-        """Check whether the policies that read the clock have the same results, and the same evidence is in force."""
+        """Check whether the policies that read the clock have the same results, and the same evidence is active."""
         now = self._options.as_of
         return self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
 
 
 def _problems_of_exemptions(options: RunOptions, bundle: Bundle, used: Sequence[str]) -> Iterator[Problem]:
-    in_force, problems = in_force_of(options.exemptions, bundle.policies, options.as_of, bundle.idle)
-    yield from (*problems, *unused(in_force, used))
+    active, problems = in_force_of(options.exemptions, bundle.policies, options.as_of, bundle.idle)
+    yield from (*problems, *unused(active, used))
 
 
 def digest_grounds(policies: bytes, options: RunOptions) -> str:
@@ -404,17 +406,17 @@ def digest_grounds(policies: bytes, options: RunOptions) -> str:
     return digest_of(canonical(stated))
 
 
-#: So many parts are asked for ahead, for each process: work for as long as the store takes to write a batch.
+#: So many parts are requested ahead, for each process: work for as long as the store takes to write a batch.
 _AHEAD = 8
 
 
 def evaluate_parts(
-    sources: Iterable[PartSource | Collected | Resumed | JudgedPart],
+    sources: Iterable[PartSource | Collected | Resumed | EvaluatedPart],
     bundle: Bundle,
     policies: bytes,
     options: RunOptions,
     jobs: int,
-) -> Iterator[JudgedPart]:
+) -> Iterator[EvaluatedPart]:
     """Read and evaluate parts, in order.
 
     Args:
@@ -429,13 +431,15 @@ def evaluate_parts(
     """
     if jobs == 1:
         for source in sources:
-            yield source if isinstance(source, JudgedPart) else read_and_judged(source, bundle, options)
+            yield source if isinstance(source, EvaluatedPart) else read_and_evaluate(source, bundle, options)
         return
-    waiting: deque[Task[JudgedPart] | JudgedPart] = deque()
+    waiting: deque[Task[EvaluatedPart] | EvaluatedPart] = deque()
     # New processes and no forks: this one may have threads, such as those of a schedule.
-    with processes(_Judging(policies, options), jobs, ahead=_AHEAD, is_sent=True) as spread:
+    with processes(_PartEvaluator(policies, options), jobs, ahead=_AHEAD, is_sent=True) as spread:
         for source in sources:
-            waiting.append(source if isinstance(source, JudgedPart) else spread.ask(_Judging.judge, source))
+            waiting.append(
+                source if isinstance(source, EvaluatedPart) else spread.submit(_PartEvaluator.evaluate, source)
+            )
             if len(waiting) > _AHEAD * jobs:
                 yield _evaluate(spread, waiting.popleft())
         while waiting:
@@ -443,8 +447,8 @@ def evaluate_parts(
 
 
 @frozen
-class _Judging:
-    """What a process judges with, from its beginning on."""
+class _PartEvaluator:
+    """What a process evaluates parts with, from its start."""
 
     policies: bytes
     options: RunOptions
@@ -453,12 +457,12 @@ class _Judging:
     def bundle(self) -> Bundle:
         return unpack_bundle(self.policies)
 
-    def judge(self, source: PartSource | Collected | Resumed) -> JudgedPart:
-        return read_and_judged(source, self.bundle, self.options)
+    def evaluate(self, source: PartSource | Collected | Resumed) -> EvaluatedPart:
+        return read_and_evaluate(source, self.bundle, self.options)
 
 
-def _evaluate(spread: Processes[_Judging], part: Task[JudgedPart] | JudgedPart) -> JudgedPart:
-    return part if isinstance(part, JudgedPart) else spread.answer(part)
+def _evaluate(spread: Processes[_PartEvaluator], part: Task[EvaluatedPart] | EvaluatedPart) -> EvaluatedPart:
+    return part if isinstance(part, EvaluatedPart) else spread.result(part)
 
 
 class PartTotals:
@@ -477,7 +481,7 @@ class PartTotals:
         self._exit_code = 0
         self._exempting: frozenset[Problem] | None = None
 
-    def add(self, part: JudgedPart) -> None:
+    def add(self, part: EvaluatedPart) -> None:
         """Add a part."""
         self.problems += part.problems
         if part.entry is None:
@@ -504,7 +508,7 @@ class PartTotals:
 def run_estate(
     store: Store,
     estate: EstateSettings,
-    held: EvaluationSetup,
+    setup: EvaluationSetup,
     *,
     as_of: datetime,
     engine: str = "embedded",
@@ -517,7 +521,7 @@ def run_estate(
     Args:
         store: the store of the run.
         estate: the estate.
-        held: the policies, exemptions and settings.
+        setup: the policies, exemptions and settings.
         as_of: the evaluation clock; in UTC without a time zone.
         engine: the engine for Rego.
         opa: options of that engine.
@@ -528,21 +532,21 @@ def run_estate(
         StoreError: the estate is being audited already, or the store reports an error.
         EngineError: the bundle does not compile, or the engine does not answer.
     """
-    started, options = datetime.now(UTC), options_of(held, as_of, engine, opa)
-    policies, tally = pack_bundle(held.bundle), PartTotals()
+    started, options = datetime.now(UTC), options_of(setup, as_of, engine, opa)
+    policies, tally = pack_bundle(setup.bundle), PartTotals()
     with start_run(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)
         before = {part.name for part in store.parts(last)} if last else set()
-        earlier = EarlierRun(store, None if full else last, held.bundle, digest_grounds(policies, options), options)
-        sources = sources_of(estate, FileWalk(held.settings.exclude))
-        for part in counted(evaluate_parts(earlier.resumed(sources), held.bundle, policies, options, jobs)):
+        earlier = EarlierRun(store, None if full else last, setup.bundle, digest_grounds(policies, options), options)
+        sources = sources_of(estate, FileWalk(setup.settings.exclude))
+        for part in counted(evaluate_parts(earlier.resumed(sources), setup.bundle, policies, options, jobs)):
             if last and part.entry is None and part.name in before:
                 part = missed(part, last.number)
             tally.add(part)
             if part.entry is not None:
                 draft.add(part.entry._replace(holding=decode_key(part.basis, earlier.grounds)))
-        warnings = [*_missing_heads(store, held.settings.expect), *_warn_about_earlier_clock(last, options.as_of)]
-        return draft.finish(_run(estate, held, options, tally, started, warnings))
+        warnings = [*_missing_heads(store, setup.settings.expect), *_warn_about_earlier_clock(last, options.as_of)]
+        return draft.finish(_run(estate, setup, options, tally, started, warnings))
 
 
 def _missing_heads(store: Store, expected: Sequence[str]) -> Iterator[Problem]:
@@ -561,15 +565,15 @@ def _warn_about_earlier_clock(last: AuditRun | None, as_of: datetime) -> Iterato
 
 def _run(
     estate: EstateSettings,
-    held: EvaluationSetup,
+    setup: EvaluationSetup,
     options: RunOptions,
     tally: PartTotals,
     started: datetime,
     warnings: Sequence[Problem],
 ) -> AuditRun:
     """Return the run, without its number, content, previous hash and hash."""
-    problems = (*tally.run_problems(held.problems), *warnings)
-    bundle = held.bundle
+    problems = (*tally.run_problems(setup.problems), *warnings)
+    bundle = setup.bundle
     return AuditRun(
         number=0,
         estate=estate.name,
@@ -587,7 +591,7 @@ def _run(
         summary=added(tally.summaries),
         parts=tally.parts,
         problems=problems,
-        settings=held.applied,
+        settings=setup.applied,
         content="",
         previous="",
         hash="",

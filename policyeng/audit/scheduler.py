@@ -42,12 +42,12 @@ class Auditing:
     """How the estates of a schedule are audited.
 
     Attributes:
-        hold: reads the policies and exemptions of the settings, again for every run, because they change.
+        load_setup: reads the policies and exemptions of the settings, again for every run, because they change.
         engine, opa, jobs, full: as in `run_estate`.
         environ: the variables for the URLs of targets.
     """
 
-    hold: Callable[[Settings], EvaluationSetup]
+    load_setup: Callable[[Settings], EvaluationSetup]
     engine: str
     opa: OpaOptions
     jobs: int
@@ -62,7 +62,7 @@ class Auditing:
                 run = run_estate(
                     store,
                     estate,
-                    self.hold(settings),
+                    self.load_setup(settings),
                     as_of=datetime.now(UTC),
                     engine=self.engine,
                     opa=self.opa,

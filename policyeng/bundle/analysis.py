@@ -47,7 +47,7 @@ class ModuleAnalysis(NamedTuple):
 
 
 _kept: dict[tuple[str, bool | None], ModuleAnalysis] = {}
-#: What keeps analyses that earlier runs stored, for when one is asked for.
+#: What keeps analyses that earlier runs stored, for when one is needed.
 _stored: list[Callable[[], None]] = []
 
 
@@ -103,7 +103,7 @@ _NAMESPACE = lazy_pattern(r"microsoft\.\w+")
 _KNOWN = frozenset((*(kind.partition("/")[0] for kind in SPELLED), "microsoft.billing", "microsoft.management"))
 #: What ends the name of an action, which looks like a type otherwise.
 _ACTIONS = frozenset({"action", "delete", "read", "write"})
-#: By members of resources that hold an id, the type of what has it.
+#: By members of resources that contain an id, the type of what has it.
 _REFERENCES = {
     "applicationInsights": "microsoft.insights/components",
     "containerRegistry": "microsoft.containerregistry/registries",

@@ -181,7 +181,7 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
 def _add_foreign_policies(
     outlines: Sequence[Outline], data: JsonObject, headed: Iterable[Policy], reviewing: Collection[str]
 ) -> list[Policy]:
-    from policyeng.bundle.external_policies import find_foreign_policies  # most bundles hold none
+    from policyeng.bundle.external_policies import find_foreign_policies  # most bundles have none
 
     return find_foreign_policies(outlines, data, {policy.package for policy in headed}, reviewing)
 
@@ -204,7 +204,7 @@ def _deduplicate(modules: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], .
 
 
 class _Read(NamedTuple):
-    """What all origins hold, by root where that matters; `others` are Python policies and Gatekeeper's files."""
+    """The content of all origins, by root where that matters; `others` are Python policies and Gatekeeper's files."""
 
     trees: dict[Path, Mapping[PurePosixPath, bytes]]
     modules: list[tuple[str, str]]
@@ -310,7 +310,7 @@ def _whole_data(bundle: Bundle) -> bytes:
 
 
 def unpack_bundle(content: bytes) -> Bundle:
-    """Return the bundle that `packed` gave these bytes, with the policies in force that were.
+    """Return the bundle that `packed` gave these bytes, with the same policies active.
 
     Raises:
         BundleError: this version of policyeng reads another bundle in them, or refuses it.
@@ -346,5 +346,5 @@ def _origins(stated: list[JsonObject]) -> Iterator[BundleOrigin]:
 
 
 def _text(path: object) -> str:
-    """Return a path as JSON can hold it, bytes that are not UTF-8 escaped."""
+    """Return a path as JSON can contain it, bytes that are not UTF-8 escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()

@@ -60,7 +60,7 @@ class Case(BaseModel):
 
 
 class CaseFile(Case):
-    """A `cases.yaml`: what holds for all of its cases, and the cases by outcome and name.
+    """A `cases.yaml`: what applies to all of its cases, and the cases by outcome and name.
 
     Attributes:
         absent: by JSON Pointer of a field that the policy reads, the outcome of a compliant resource without it.
@@ -73,7 +73,7 @@ class CaseFile(Case):
     not_judged: dict[str, Case] = {}
 
     def named(self) -> Iterator[tuple[Verdict, str, Case]]:
-        """Yield every case with the outcome it must have and its name, what holds for all of them filled in."""
+        """Yield every case with the outcome it must have and its name, with what applies to all of them filled in."""
         groups: tuple[tuple[Verdict, dict[str, Case]], ...] = (
             ("pass", self.pass_),
             ("fail", self.fail),
@@ -172,7 +172,7 @@ def required_cases(policy: Policy) -> CaseFile:
 
 
 def no_baseline(stem: str, baselines: Baselines, place: str) -> BundleError:
-    """Return the error that a case names a baseline which is not there."""
+    """Return the error that a case names a baseline that does not exist."""
     remedy = f"put a compliant resource into `baselines/{stem}.json` of the policies, or name the file stem of another"
     return BundleError(
         f"no baseline is called `{stem}`{suggest_nearest(stem, baselines.resources)}", place=(place,), remedy=remedy

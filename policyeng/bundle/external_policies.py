@@ -395,7 +395,7 @@ def constrained(policy: Policy, constraints: Iterable[Constraint], kinds: Mappin
 
 
 def _documents(root: Path, tree: Mapping[PurePosixPath, bytes]) -> Iterator[tuple[PurePosixPath, JsonObject]]:
-    """Yield the objects in the files that may be Gatekeeper's, those of a `List` one by one; tests hold no policies."""
+    """Yield the objects in the files that may be Gatekeeper's, those of a `List` one by one; tests have no policies."""
     for path, content in sorted(tree.items()):
         if is_gatekeepers(path, content) and not _in_tests(path):
             pending = bundle_manifests(text_of(content, root / path), str(root / path))
@@ -431,13 +431,13 @@ def _at(document: object, *names: str) -> object:
 
 def _sources(template: JsonObject, place: str) -> Iterator[str]:
     """Yield the module of a template, then its libraries."""
-    held: list[object] = []
+    candidates: list[object] = []
     targets = _at(template, "spec", "targets")
     for target in targets if isinstance(targets, list) else ():
         codes = _at(target, "code")
         rego = (code for code in (codes if isinstance(codes, list) else ()) if _at(code, "engine") == "Rego")
-        held += [target, *(_at(code, "source") for code in rego)]
-    sources = [source for source in held if isinstance(source, dict) and isinstance(source.get("rego"), str)]
+        candidates += [target, *(_at(code, "source") for code in rego)]
+    sources = [source for source in candidates if isinstance(source, dict) and isinstance(source.get("rego"), str)]
     if len(sources) != 1:
         message = f"the template has {len(sources)} targets with Rego"
         raise BundleError(message, place=(place,), remedy="add exactly one target with `rego`; CEL is not supported")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DATA_NAMES = frozenset({"data.json", "data.yaml", "data.yml"})
 TEMPLATE_NAMES = frozenset({"template.yaml", "template.yml"})
 CONSTRAINT_NAMES = frozenset({"constraint.yaml", "constraint.yml"})
-#: Folders that hold no policies of others.
+#: Folders without foreign policies.
 TEST_FOLDERS = frozenset({"test", "tests", "testdata"})
 _CASES = frozenset({"cases.yaml", "cases.yml"})
 _YAML = (".yaml", ".yml")
@@ -57,7 +57,7 @@ def select_files(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, byt
 
 
 def is_gatekeepers(path: PurePosixPath, content: bytes) -> bool:
-    """Return whether a file may hold templates or constraints: by its name, or YAML that names Gatekeeper's groups."""
+    """Return whether a file may contain templates or constraints: by name, or YAML that names Gatekeeper's groups."""
     if path.name in TEMPLATE_NAMES | CONSTRAINT_NAMES:
         return True
     other = path.suffix not in _YAML or path.name in DATA_NAMES or path.name in _CASES
@@ -304,7 +304,7 @@ def _is_signed(root: Path) -> bool:
     """Return whether a directory has a signature.
 
     Raises:
-        BundleError: something of its name is there that is not a regular file. Verifying skips such entries, so it
+        BundleError: something with its name exists that is not a regular file. Verifying skips such entries, so it
             could hide that the signature was removed.
     """
     place = root / SIGNATURES

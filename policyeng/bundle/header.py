@@ -273,12 +273,12 @@ def _validator(schema: IdentityKey[JsonObject]) -> Draft202012Validator:
     from jsonschema import Draft202012Validator, validators
     from referencing import Registry
 
-    Draft202012Validator.check_schema(schema.held)
+    Draft202012Validator.check_schema(schema.value)
     # A Python policy may give a tuple where JSON has a list.
     arrays = Draft202012Validator.TYPE_CHECKER.redefine("array", lambda _, value: isinstance(value, list | tuple))
     extend: Callable[..., type[Draft202012Validator]] = validators.extend
     lenient = extend(Draft202012Validator, type_checker=arrays)
-    return lenient(schema.held, registry=Registry())  # an empty registry fetches nothing
+    return lenient(schema.value, registry=Registry())  # an empty registry fetches nothing
 
 
 def _reason(error: ValidationError) -> str:
@@ -312,7 +312,7 @@ class TargetType(Strict):
 
     Attributes:
         type: an ARM type, `workload` or `approval`.
-        where: JSON Pointer to the values it may have, compared without case; all must hold.
+        where: JSON Pointer to the values it may have, compared without case; all must match.
     """
 
     type: Annotated[str, Limited(min_length=1)]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Nanoseconds for which a file has to be unchanged: within the tick of a clock it may change again and look the same.
 _SETTLED = 2_000_000_000
 #: What is worked out of a bundle for every run, and stored with it.
-_WORKED_OUT = ("asked_types", "clocked", "controls", "data_bytes", "facts", "places", "reaches", "spellings")
+_WORKED_OUT = ("queried_types", "clocked", "controls", "data_bytes", "facts", "places", "reaches", "spellings")
 
 
 def built_in(read: Callable[[], Bundle]) -> Bundle:
@@ -168,8 +168,8 @@ class Bundle:
         return reaches_of(self.policies, self.modules, self.rego_v0)
 
     @cached_property
-    def asked_types(self) -> Mapping[int, frozenset[str]]:
-        """By the number of a policy in force, the ARM types that it may look up and that not every snapshot lists."""
+    def queried_types(self) -> Mapping[int, frozenset[str]]:
+        """By the number of an active policy, the ARM types that it may look up and that not every snapshot lists."""
         from policyeng.bundle.analysis import names_types
 
         if not names_types(self.policies, self._analyses()):
@@ -178,19 +178,19 @@ class Bundle:
 
     @cached_property
     def defaults(self) -> tuple[JsonObject, ...]:
-        """The parameters of each policy in force where none are given, read-only."""
+        """The default parameters of each active policy, read-only."""
         return tuple(read_only({**policy.header.defaults}) for policy in self.policies)
 
     @cached_property
     def clocked(self) -> tuple[bool, ...]:
-        """Whether each policy in force can read the clock."""
+        """Whether each active policy can read the clock."""
         from policyeng.bundle.rego_trees import reads_clock
 
         return tuple(map(reads_clock, self.policies, self.reaches))
 
     @cached_property
     def clock_recorded(self) -> tuple[bool, ...]:
-        """Whether all that each policy in force does with the clock can be recorded while it is evaluated."""
+        """Whether all that each active policy does with the clock can be recorded while it is evaluated."""
         from policyeng.bundle.rego_trees import is_recorded
 
         return tuple(map(is_recorded, self.policies))
@@ -233,7 +233,7 @@ class Bundle:
         return other
 
     def run_python(self, *, twins: bool = False) -> None:
-        """Run the modules of the Python policies in force, so that their faults are found before anything is evaluated.
+        """Run the modules of the active Python policies, so that their faults are found before anything is evaluated.
 
         Args:
             twins: also those of the Python twins of Rego policies.
@@ -246,7 +246,7 @@ class Bundle:
                 _ = policy.python.functions
 
     def rewritten(self, policy: Policy, modules: Iterable[tuple[str, str]], digest: str) -> Bundle:
-        """Return the bundle with one policy in force, which is not as it was read, and the modules that it needs."""
+        """Return the bundle with one active policy, which is not as it was read, and the modules that it needs."""
         return self._with_same_data(
             replace(self, policies=(policy,), idle=(), modules=tuple(modules), digest=digest, origins=())
         )
@@ -313,7 +313,7 @@ def as_json(data: JsonObject) -> bytes:
     """Return a data document as JSON, keys sorted.
 
     Raises:
-        BundleError: it holds what JSON cannot.
+        BundleError: it contains a value that JSON cannot.
     """
     try:
         return orjson.dumps(data, option=orjson.OPT_SORT_KEYS)

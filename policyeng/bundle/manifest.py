@@ -45,7 +45,7 @@ def bundle_manifests(text: str, place: str) -> list[object]:
     Raises:
         BundleError: what `parse_kubernetes_yaml` refuses, with its place.
     """
-    from policyeng.parsing.yaml_text import parse_kubernetes_yaml  # most bundles hold none
+    from policyeng.parsing.yaml_text import parse_kubernetes_yaml  # most bundles have none
 
     try:
         return [document.value for document in parse_kubernetes_yaml(text.encode(), place)]

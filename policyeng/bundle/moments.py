@@ -128,19 +128,21 @@ def samples(moments: Sequence[datetime], as_of: datetime) -> list[datetime]:
     return sorted({*known, *between, *outer})
 
 
-def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[datetime], bool]) -> list[PossibleSpan]:
+def spans(
+    sampled: Sequence[datetime], results: Sequence[bool], holds: Callable[[datetime], bool]
+) -> list[PossibleSpan]:
     """Return the times between changes.
 
     Args:
         sampled: moments in order.
-        held: at each of them, whether it holds.
-        holds: whether it does at any moment; asked between two samples that differ.
+        results: at each of them, whether it is true.
+        holds: whether it is true at a moment; called between two samples that differ.
     """
-    found = [PossibleSpan(None, held[0])]
+    found = [PossibleSpan(None, results[0])]
     for number in range(1, len(sampled)):
-        if held[number] != held[number - 1]:
-            begins = _find_first_change(sampled[number - 1], sampled[number], held[number], holds)
-            found.append(PossibleSpan(begins, held[number]))
+        if results[number] != results[number - 1]:
+            begins = _find_first_change(sampled[number - 1], sampled[number], results[number], holds)
+            found.append(PossibleSpan(begins, results[number]))
     return found
 
 

@@ -17,7 +17,7 @@ EVERY = "*"
 def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonObject]:
     """Return one object per policy of the bundle, in its order.
 
-    `given` has, by policy id, values that replace defaults; those for policies that are not in force are left alone.
+    `given` has, by policy id, values that replace defaults; those for inactive policies are left alone.
 
     Raises:
         UsageError: a parameter name does not exist, or a value does not fit the parameter's JSON Schema.
@@ -27,7 +27,7 @@ def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonO
 
 
 def read_only_parameters(bundle: Bundle, given: Mapping[str, JsonObject]) -> Sequence[JsonObject]:
-    """Return the same, of which nothing can be changed; what has defaults only is shared by all that ask for it.
+    """Return the same, of which nothing can be changed; a value with defaults only is shared by all callers.
 
     Raises:
         UsageError: as above.
@@ -64,7 +64,7 @@ def spread_parameters(bundle: Bundle, given: Mapping[str, JsonObject], origin: s
 
 
 def require_fitting(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> None:
-    """Refuse what a policy of the bundle does not take; what is given for policies that are not in force is left alone.
+    """Refuse what a policy of the bundle does not take; parameters for inactive policies are left alone.
 
     Args:
         bundle: the active policies.

@@ -92,7 +92,7 @@ _SEEN = frozenset(member.name for member in fields(SnapshotView) if member.init)
 
 @frozen
 class PolicyInput:
-    """What a Python policy judges; the attributes carry the names of the Rego `input` document."""
+    """What a Python policy evaluates; the attributes carry the names of the Rego `input` document."""
 
     resource: JsonObject
     workspace: JsonObject | None
@@ -102,7 +102,7 @@ class PolicyInput:
     facts: Facts
 
 
-Judge = Callable[[PolicyInput], Iterable[Denial | Unknown]]
+PolicyFunction = Callable[[PolicyInput], Iterable[Denial | Unknown]]
 Applies = Callable[[PolicyInput], bool]
 
 
@@ -117,7 +117,7 @@ class Declaration:
 class Functions(NamedTuple):
     """The functions of a Python policy: the one that evaluates it, and the one that decides whether it applies."""
 
-    judge: Judge
+    evaluate: PolicyFunction
     applies: Applies | None
 
 
@@ -191,11 +191,11 @@ class Policy:
 
     @property
     def language(self) -> Literal["rego", "python"]:
-        """The language of the form in force."""
+        """The language of the active form."""
         return "rego" if self.rules else "python"
 
 
-def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[Judge], Judge]:
+def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[PolicyFunction], PolicyFunction]:
     """Declare the function below as a policy.
 
     Args:
@@ -208,8 +208,8 @@ def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[Judge]
     The header is read from the text, without running the module: see `policyeng.bundle.python_headers`.
     """
 
-    def declare(judge: Judge) -> Judge:
-        judge.__policy__ = Declaration(fields, applies)  # type: ignore[attr-defined]  # functions take attributes
-        return judge
+    def declare(function: PolicyFunction) -> PolicyFunction:
+        function.__policy__ = Declaration(fields, applies)  # type: ignore[attr-defined]  # functions take attributes
+        return function
 
     return declare

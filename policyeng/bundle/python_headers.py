@@ -20,7 +20,7 @@ _REMEDY = "write it with literals, and with constants of the module that are lit
 _OURS = ("policyeng.facts", "policyeng.models")
 #: Where `policy` can be imported from.
 _HOMES = frozenset({"policyeng", "policyeng.bundle", "policyeng.bundle.policy_types"})
-#: How much a header may come to, in nodes and characters: constants that name each other can double it line by line.
+#: The maximum size of a header, in nodes and characters: constants that name each other can double it line by line.
 _MOST = 1_000_000
 _NONE: Mapping[str, object] = MappingProxyType({})
 

@@ -189,7 +189,7 @@ def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes], ours: Collectio
             continue
         source, place, version = text_of(content, root / path), str(root / path), manifest.is_v0(path)
         analysis = analysis_of(source, version, place)
-        if version is not False or (str(path) not in ours and _may_judge(analysis)):
+        if version is not False or (str(path) not in ours and _may_have_policies(analysis)):
             block = rego_metadata(source)
             metadata = bundle_yaml(block, place) if block is not None else None
             v0, package, rules, reads = analysis[:4]
@@ -197,7 +197,7 @@ def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes], ours: Collectio
     return found
 
 
-def _may_judge(analysis: ModuleAnalysis) -> bool:
+def _may_have_policies(analysis: ModuleAnalysis) -> bool:
     return any(rule.name.startswith(DENYING) for rule in analysis.rules)
 
 

@@ -52,7 +52,7 @@ _REGO_WORDS = frozenset(
     {"as", "contains", "data", "default", "else", "every", "false", "if", "import", "in", "input", "not", "null"}
     | {"package", "set", "some", "true", "with"}
 )
-#: Folders of a bundle that hold something else, and parts of `data` that are not a bundle's own.
+#: Folders of a bundle that contain something else, and parts of `data` that are not a bundle's own.
 _TAKEN_AREAS = frozenset({"baselines", "facts", "lib", "policyeng", "profiles", "system"}) | TEST_FOLDERS
 
 

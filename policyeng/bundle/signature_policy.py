@@ -47,7 +47,7 @@ class Verification:
 
 @frozen
 class Signature:
-    """A signature that holds: with which algorithm, by which key, for which scope and until when."""
+    """A valid signature: with which algorithm, by which key, for which scope and until when."""
 
     algorithm: str
     key_id: str = ""

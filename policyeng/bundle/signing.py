@@ -50,7 +50,7 @@ class VerificationKey:
         """Return a public key, or that of a certificate, in PEM.
 
         Raises:
-            UsageError: the file cannot be read or holds no such key, or the algorithm does not fit the key.
+            UsageError: the file cannot be read or has no such key, or the algorithm does not fit the key.
         """
         _require_libraries()
         from cryptography import x509
@@ -71,7 +71,7 @@ class VerificationKey:
         return cls(public, _algorithm(public, algorithm, path))
 
     def claims(self, token: str, place: str) -> tuple[JsonObject, JsonObject]:
-        """Return the header and the claims of a token, once its signature and its times hold.
+        """Return the header and the claims of a token, once its signature and its times are valid.
 
         Raises:
             BundleError: the signature is not this key's with this algorithm, or the token has expired.
@@ -106,7 +106,7 @@ class SigningKey:
         """Return a private key in PEM, without a password.
 
         Raises:
-            UsageError: the file cannot be read or holds no such key, or the algorithm does not fit the key.
+            UsageError: the file cannot be read or has no such key, or the algorithm does not fit the key.
         """
         _require_libraries()
         from cryptography.exceptions import UnsupportedAlgorithm
@@ -165,7 +165,7 @@ def _content(path: Path) -> bytes:
 
 
 def _algorithm(key: object, wanted: str, path: Path) -> str:
-    """Return the algorithm to use with a key: the one that is asked for, when its type allows it."""
+    """Return the algorithm to use with a key: the requested one, if its type allows it."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if isinstance(key, ec.EllipticCurvePrivateKey | ec.EllipticCurvePublicKey):

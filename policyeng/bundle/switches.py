@@ -44,7 +44,7 @@ def _read_by_applies(policy: Policy, bundle: Bundle) -> set[str]:
 
 def _in_rego(policy: Policy, bundle: Bundle) -> Iterator[str]:
     """Yield the parameters that `applies` reads, also through other rules of its module."""
-    from policyeng.bundle.rego_trees import tree_of  # only frameworks and lists of policies ask
+    from policyeng.bundle.rego_trees import tree_of  # only frameworks and lists of policies need it
     from policyeng.rego.syntax import Ref, Rule, Var, dotted_name, walk
 
     source = dict(bundle.modules).get(policy.file)

@@ -114,7 +114,7 @@ class AdmitOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
 
 
 @with_options(AdmitOptions)
-def admit(asked: AdmitOptions) -> int:
+def admit(args: AdmitOptions) -> int:
     """Decide whether a change to a snapshot is allowed. Exit codes: 0 allowed, 1 denied, 2 undecided.
 
     Examples:
@@ -123,90 +123,88 @@ def admit(asked: AdmitOptions) -> int:
       policyeng admit --delete "$WORKSPACE_ID" --snapshot estate.json
       policyeng admit new/ --whole --snapshot old/
     """
-    format_, outputs = plain_format(asked.format_), [output_of(entry, _FORMATS) for entry in asked.output or ()]
-    settings = asked.settings(blame=asked.blame, exclude=asked.exclude)
-    _require_inputs(asked)
+    format_, outputs = plain_format(args.format_), [output_of(entry, _FORMATS) for entry in args.output or ()]
+    settings = args.settings(blame=args.blame, exclude=args.exclude)
+    _require_inputs(args)
     how = {
-        "from_format": asked.from_format(FORMATS if asked.whole else CHANGE_FORMATS),
-        "said": asked.context(),
-        "walk": asked.walk(
-            settings, [*asked.policies, *asked.given_data, asked.config, *(path for _, path in outputs)]
-        ),
+        "from_format": args.from_format(FORMATS if args.whole else CHANGE_FORMATS),
+        "context": args.context(),
+        "walk": args.walk(settings, [*args.policies, *args.given_data, args.config, *(path for _, path in outputs)]),
     }
-    with cache.switched_off(asked.no_cache):
-        decision = _decision(asked, settings, how)
+    with cache.switched_off(args.no_cache):
+        decision = _decision(args, settings, how)
     for name, path in outputs:
         write(path, _FORMATS[name](decision), "decision")
     print_form(_FORMATS[format_], decision, format_)
     return decision.exit_code
 
 
-def _require_inputs(asked: AdmitOptions) -> None:
+def _require_inputs(args: AdmitOptions) -> None:
     """Refuse a command line without changes or without a state, or with conflicting options.
 
     Raises:
         UsageError: naming what is missing or conflicts.
     """
-    require_text(asked.changes, asked.before, asked.deleted)
-    refuse_urls((*asked.changes, *asked.before))
-    if not asked.changes and not asked.deleted:
+    require_text(args.changes, args.before, args.deleted)
+    refuse_urls((*args.changes, *args.before))
+    if not args.changes and not args.deleted:
         raise UsageError("no changes are given", remedy="pass a file with changes, or `--delete ID`")
-    if not asked.before:
+    if not args.before:
         remedy = "pass `--snapshot FILE`; for an empty state, a file with `snapshotVersion`: 1"
         raise UsageError("missing the state before the change", remedy=remedy)
-    if [*asked.changes, *asked.before].count("-") > 1:
+    if [*args.changes, *args.before].count("-") > 1:
         raise UsageError("`-` is given twice", remedy="pass a file for the changes or for the snapshot")
-    if asked.whole and (asked.deleted or not asked.changes):
+    if args.whole and (args.deleted or not args.changes):
         raise UsageError(
             "--whole already deletes every resource that is not in the changes",
             remedy="remove --delete, and pass a file with the complete state",
         )
-    for identity in asked.deleted:
+    for identity in args.deleted:
         if not is_resource_id(identity):
             remedy = "write /subscriptions/.../providers/<namespace>/<type>/<name>"
             raise UsageError(f"`{identity}` is not the ARM id of a resource", place=("--delete",), remedy=remedy)
 
 
-def _decision(asked: AdmitOptions, settings: Settings, how: Mapping[str, Any]) -> Decision:
+def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) -> Decision:
     """Decide on the changes that could be read; a reading error denies the change.
 
     Raises:
         BundleError: no policy evaluates resources, so nothing would ever be denied.
     """
-    held = asked.setup(settings)
-    if {lowered(kind.type) for policy in held.bundle.policies for kind in policy.header.judges} <= {"document"}:
+    setup = args.setup(settings)
+    if {lowered(kind.type) for policy in setup.bundle.policies for kind in policy.header.judges} <= {"document"}:
         raise BundleError("no selected policy evaluates resources", remedy="change `--select` or `--ignore`")
     with show_progress("reading", "files"):
-        wants_stdin = "-" in (*asked.changes, *asked.before) and sys.stdin is not None
+        wants_stdin = "-" in (*args.changes, *args.before) and sys.stdin is not None
         stdin = sys.stdin.buffer.read() if wants_stdin else None
-        before = read_inputs(asked.before, stdin=stdin, said=how["said"], walk=how["walk"])
-        read = _changes(asked, before.snapshot, {**how, "stdin": stdin})
-    for line in reading_lines(read.read, read.skipped, show_skipped=asked.show_skipped):
+        before = read_inputs(args.before, stdin=stdin, context=how["context"], walk=how["walk"])
+        read = _changes(args, before.snapshot, {**how, "stdin": stdin})
+    for line in reading_lines(read.read, read.skipped, show_skipped=args.show_skipped):
         print_line(line, error=True)
-    engine, opa = asked.rego_engine()
-    deletes = [Change(operation=Operation.DELETE, id=identity) for identity in asked.deleted]
+    engine, opa = args.rego_engine()
+    deletes = [Change(operation=Operation.DELETE, id=identity) for identity in args.deleted]
     snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
     with show_progress(f"evaluating {len(snapshot.resources)} resources before and after the change"):
         decision = decide(
-            held.bundle,
+            setup.bundle,
             snapshot,
             [*read.changes, *deletes],
-            as_of=moment_of(asked.as_of),
-            exemptions=held.exemptions,
-            parameters=held.parameters,
+            as_of=moment_of(args.as_of),
+            exemptions=setup.exemptions,
+            parameters=setup.parameters,
             engine=engine,
             opa=opa,
             fail_on=settings.fail_on,
             strict_unknown=settings.strict_unknown,
             modes=settings.modes,
             blame=settings.blame or Blame.TOUCHED,
-            standing=asked.standing,
+            standing=args.standing,
         )
-    decision = decision.model_copy(update={"settings": held.applied})
-    return with_problems(decision, [*before.problems, *read.problems, *held.problems])
+    decision = decision.model_copy(update={"settings": setup.applied})
+    return with_problems(decision, [*before.problems, *read.problems, *setup.problems])
 
 
-def _changes(asked: AdmitOptions, before: Snapshot, how: Mapping[str, Any]) -> ChangesRead:
-    if not asked.changes:
+def _changes(args: AdmitOptions, before: Snapshot, how: Mapping[str, Any]) -> ChangesRead:
+    if not args.changes:
         return ChangesRead((), (), {})
-    return read_whole(asked.changes, before, **how) if asked.whole else read_changes(asked.changes, **how)
+    return read_whole(args.changes, before, **how) if args.whole else read_changes(args.changes, **how)

@@ -57,7 +57,7 @@ class BuildOptions(SignatureOptions):
 
 @bundle.command(cls=Command)
 @with_options(BuildOptions)
-def build(asked: BuildOptions) -> int:
+def build(args: BuildOptions) -> int:
     """Build a reproducible bundle archive of the policies and their dependencies, for policyeng and OPA.
 
     Examples:
@@ -71,22 +71,20 @@ def build(asked: BuildOptions) -> int:
     from policyeng.bundle.signing import SigningKey
     from policyeng.engines.embedded import compile_rego
 
-    format_ = plain_format(asked.format_)
-    if asked.signing_key is None and (asked.signing_algorithm or asked.signing_key_id):
+    format_ = plain_format(args.format_)
+    if args.signing_key is None and (args.signing_algorithm or args.signing_key_id):
         raise UsageError("signing options without a signing key", remedy="add `--signing-key FILE`")
-    origins = open_origins(asked.policy or (), verification_of(asked.settings()))
-    key = (
-        SigningKey.read(asked.signing_key, asked.signing_algorithm, asked.signing_key_id) if asked.signing_key else None
-    )
+    origins = open_origins(args.policy or (), verification_of(args.settings()))
+    key = SigningKey.read(args.signing_key, args.signing_algorithm, args.signing_key_id) if args.signing_key else None
     built = bundle_of(origins)
     _require_policies(built)
     compile_rego(built)  # a bundle that does not compile is not written
-    files = archive_files(built, origins, asked.revision, key)
+    files = archive_files(built, origins, args.revision, key)
     content = archive_bytes(files)
-    write(asked.output, content, "archive", private=False)
+    write(args.output, content, "archive", private=False)
     summary: JsonObject = {
-        "archive": str(asked.output),
-        "revision": asked.revision or built.revision,
+        "archive": str(args.output),
+        "revision": args.revision or built.revision,
         "digest": built.digest,
         "members": [str(path) for path in sorted(files)],
         "bytes": len(content),
@@ -132,7 +130,7 @@ class VerifyArchiveOptions(SignatureOptions):
 
 @bundle.command(cls=Command)
 @with_options(VerifyArchiveOptions)
-def verify(asked: VerifyArchiveOptions) -> int:
+def verify(args: VerifyArchiveOptions) -> int:
     """Check that a bundle can be read, compiles and is signed as configured, and list its contents; exit 2 if not.
 
     Examples:
@@ -141,8 +139,8 @@ def verify(asked: VerifyArchiveOptions) -> int:
     """
     from policyeng.engines.embedded import compile_rego
 
-    format_, archive = plain_format(asked.format_), asked.archive
-    origin, *lent = open_origins([archive], verification_of(asked.settings()))
+    format_, archive = plain_format(args.format_), args.archive
+    origin, *lent = open_origins([archive], verification_of(args.settings()))
     verified = bundle_of([origin, *lent])
     _require_policies(verified)
     compile_rego(verified)
@@ -169,28 +167,28 @@ def verify(asked: VerifyArchiveOptions) -> int:
 def _signature(origin: BundleOrigin) -> JsonObject | None:
     if not origin.signed:
         return None
-    held = origin.signature
-    if held is None:
+    signature = origin.signature
+    if signature is None:
         return {"verified": False}
     return {
         "verified": True,
-        "algorithm": held.algorithm,
-        "keyId": held.key_id,
-        "scope": held.scope,
-        "expires": held.expires,
+        "algorithm": signature.algorithm,
+        "keyId": signature.key_id,
+        "scope": signature.scope,
+        "expires": signature.expires,
     }
 
 
 def _describe_signature(origin: BundleOrigin) -> str:
     if not origin.signed:
         return "not signed"
-    held = origin.signature
-    if held is None:
+    signature = origin.signature
+    if signature is None:
         return "signed, not verified: pass the key with --verification-key"
-    parts = [f"valid, {held.algorithm}"]
-    parts += [f"key {held.key_id}"] if held.key_id else []
-    parts += [f"scope {held.scope}"] if held.scope else []
-    parts += [f"until {held.expires}"] if held.expires else []
+    parts = [f"valid, {signature.algorithm}"]
+    parts += [f"key {signature.key_id}"] if signature.key_id else []
+    parts += [f"scope {signature.scope}"] if signature.scope else []
+    parts += [f"until {signature.expires}"] if signature.expires else []
     return ", ".join(parts)
 
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 class CheckRequest:
     """The options of one run, and what was computed from them."""
 
-    asked: CheckOptions
+    args: CheckOptions
     from_format: str | None
-    said: DocumentContext
+    context: DocumentContext
     walk: FileWalk
     as_of: datetime
     engine: str
@@ -50,7 +50,7 @@ class CheckRequest:
     @property
     def inputs(self) -> Sequence[str]:
         """The inputs; the current directory if none is given."""
-        return self.asked.inputs or ["."]
+        return self.args.inputs or ["."]
 
 
 @frozen
@@ -69,18 +69,18 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     Raises:
         PolicyengError: the policies, the settings or the inputs cannot be used.
     """
-    asked = request.asked
-    held = asked.setup(settings)
+    args = request.args
+    setup = args.setup(settings)
     frameworks: Sequence[Framework] = ()
     if settings.frameworks:
         from policyeng.cli.controls import narrow  # most runs name no framework
 
-        held, frameworks = narrow(held, settings)
+        setup, frameworks = narrow(setup, settings)
     earlier = None
-    if asked.baseline:
+    if args.baseline:
         from policyeng.sources import read_report  # most runs have none
 
-        earlier = read_report(asked.baseline)
+        earlier = read_report(args.baseline)
     refuse_urls(request.inputs)
     with show_progress("reading", "files"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
@@ -88,40 +88,40 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
             request.inputs,
             from_format=request.from_format,
             stdin=stdin,
-            said=request.said,
+            context=request.context,
             walk=request.walk,
-            **held.bundle.wanted,
+            **setup.bundle.wanted,
         )
     snapshot = read.snapshot
-    for line in reading_lines(read.read, read.skipped, show_skipped=asked.show_skipped):
+    for line in reading_lines(read.read, read.skipped, show_skipped=args.show_skipped):
         print_line(line, error=True)
     with show_progress("evaluating", "pairs"):
         options: dict[str, Any] = {
             "as_of": request.as_of,
-            "exemptions": held.exemptions,
-            "parameters": held.parameters,
+            "exemptions": setup.exemptions,
+            "parameters": setup.parameters,
             "engine": request.engine,
             "opa": request.opa,
             "fail_on": settings.fail_on,
             "strict_unknown": settings.strict_unknown,
         }
         evaluation = evaluate(
-            held.bundle, snapshot, **options, jobs=asked.jobs, problems=(*read.problems, *held.problems)
+            setup.bundle, snapshot, **options, jobs=args.jobs, problems=(*read.problems, *setup.problems)
         )
-        evaluation = evaluation.model_copy(update={"settings": held.applied})
+        evaluation = evaluation.model_copy(update={"settings": setup.applied})
         if frameworks:
             from policyeng.cli.controls import with_frameworks
 
-            evaluation = with_frameworks(evaluation, frameworks, held, snapshot)
-    if asked.owner_tag.lower() != OWNER_TAG:
+            evaluation = with_frameworks(evaluation, frameworks, setup, snapshot)
+    if args.owner_tag.lower() != OWNER_TAG:
         from policyeng.report.context import assign_owners, owners_of
 
-        evaluation = assign_owners(evaluation, owners_of(snapshot, asked.owner_tag))
+        evaluation = assign_owners(evaluation, owners_of(snapshot, args.owner_tag))
     if earlier is not None:
         from policyeng.evaluation.summary import apply_baseline
 
         evaluation = apply_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
-    return CheckOutcome(held.bundle, snapshot, options, evaluation)
+    return CheckOutcome(setup.bundle, snapshot, options, evaluation)
 
 
 @frozen(kw_only=True)
@@ -140,7 +140,7 @@ class CheckOptions(InputOptions, CriteriaOptions, RegoEngineOptions, ReportOptio
     exit_zero: options.ExitZero = False
 
 
-def check(asked: CheckOptions) -> int:
+def check(args: CheckOptions) -> int:
     """Check workspace snapshots and report violations with their location, reason and fix.
 
     Examples:
@@ -152,54 +152,54 @@ def check(asked: CheckOptions) -> int:
       policyeng check snapshot.json --framework mcsb-v1 --format html > controls.html
       policyeng check snapshot.json --select AML-NET-001 --minimise > smallest.json
     """
-    single = [text for text in (asked.profile, asked.scope, asked.workspace) if text is not None]
-    require_text(asked.inputs, asked.select, asked.ignore, asked.framework, asked.parameters, single)
-    printer = asked.printer(owner_tag=asked.owner_tag, exit_zero=asked.exit_zero)
-    _refuse_reports(asked, printer.name)
-    settings = asked.settings(exclude=asked.exclude, frameworks=asked.framework)
+    single = [text for text in (args.profile, args.scope, args.workspace) if text is not None]
+    require_text(args.inputs, args.select, args.ignore, args.framework, args.parameters, single)
+    printer = args.printer(owner_tag=args.owner_tag, exit_zero=args.exit_zero)
+    _refuse_reports(args, printer.name)
+    settings = args.settings(exclude=args.exclude, frameworks=args.framework)
     read = [Path(name) for name in settings.frameworks if is_framework_file(name)]
     others = [
         *read,
-        *asked.policies,
-        *asked.given_data,
-        asked.config,
-        asked.baseline,
+        *args.policies,
+        *args.given_data,
+        args.config,
+        args.baseline,
         *(path for _, path in printer.outputs),
     ]
     request = CheckRequest(
-        asked,
-        asked.from_format(),
-        asked.context(),
-        asked.walk(settings, others),
-        moment_of(asked.as_of),
-        *asked.rego_engine(),
+        args,
+        args.from_format(),
+        args.context(),
+        args.walk(settings, others),
+        moment_of(args.as_of),
+        *args.rego_engine(),
     )
-    with cache.switched_off(asked.no_cache):
+    with cache.switched_off(args.no_cache):
         checked = evaluate_inputs(request, settings)
         evaluation = checked.evaluation
         printer.write_files(evaluation, settings.profile)
-        if asked.minimise:
+        if args.minimise:
             return _minimize(checked, request, settings)
-        if asked.suggest:
-            _suggest(checked, printer.name if asked.format_ else "text")
+        if args.suggest:
+            _suggest(checked, printer.name if args.format_ else "text")
         else:
             printer.print(evaluation, settings.profile)
-    return 0 if asked.exit_zero and evaluation.exit_code == 1 else evaluation.exit_code
+    return 0 if args.exit_zero and evaluation.exit_code == 1 else evaluation.exit_code
 
 
-def _refuse_reports(asked: CheckOptions, format_: str) -> None:
+def _refuse_reports(args: CheckOptions, format_: str) -> None:
     """Refuse report options together with an option that prints something other than a report.
 
     Raises:
         UsageError: naming that option.
     """
     remedy = "remove --group-by, --baseline, --output and --format, or run a separate `policyeng check`"
-    forms = (asked.group_by, asked.verbose, asked.summary, asked.quiet, asked.all_)
-    if asked.minimise and (
-        asked.suggest or asked.output or asked.baseline or any(forms) or asked.format_ not in (None, "text")
+    forms = (args.group_by, args.verbose, args.summary, args.quiet, args.all_)
+    if args.minimise and (
+        args.suggest or args.output or args.baseline or any(forms) or args.format_ not in (None, "text")
     ):
         raise UsageError("--minimise prints a snapshot instead of a report", remedy=remedy)
-    if asked.suggest and (asked.group_by or (asked.format_ and format_ not in ("text", "json"))):
+    if args.suggest and (args.group_by or (args.format_ and format_ not in ("text", "json"))):
         raise UsageError("--suggest prints edits instead of a report, as text or json only", remedy=remedy)
 
 

@@ -106,7 +106,7 @@ def show_progress(what: str, unit: str = "", total: int = 0) -> Iterator[Callabl
 
     Without a total, work inside the block that uses `policyeng.progress.counted` changes the line. The function that
     the block receives changes it, too: with the number of items done, and of all items if that is not `total`. No
-    thread animates the line: a lock that a thread holds would stay locked in forked processes.
+    thread animates the line: a lock of a thread would stay locked in forked processes.
 
     Args:
         what: such as `evaluating`.

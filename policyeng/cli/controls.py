@@ -12,7 +12,7 @@ from policyeng.frozen import replace
 from policyeng.models import Evaluation, Snapshot
 
 
-def narrow(held: EvaluationSetup, settings: Settings) -> tuple[EvaluationSetup, Sequence[Framework]]:
+def narrow(setup: EvaluationSetup, settings: Settings) -> tuple[EvaluationSetup, Sequence[Framework]]:
     """Return the setup with the policies that test controls of the frameworks of the settings, and the frameworks.
 
     Raises:
@@ -21,22 +21,22 @@ def narrow(held: EvaluationSetup, settings: Settings) -> tuple[EvaluationSetup, 
     frameworks: list[Framework] = []
     place = (settings.origins.get("frameworks", ""),)
     for name in settings.frameworks:
-        framework = framework_of(held.bundle, name)
+        framework = framework_of(setup.bundle, name)
         if any(framework.id == other.id for other in frameworks):
             raise UsageError(f"two frameworks have the id `{framework.id}`", place=place, remedy="name it once")
         frameworks.append(framework)
     controls = [control for framework in frameworks for control in framework.controls]
     direct = {mapping.id for control in controls for mapping in control.policies if mapping.is_direct}
-    bundle = held.bundle.only(policy for policy in held.bundle.policies if policy.id in direct)
+    bundle = setup.bundle.only(policy for policy in setup.bundle.policies if policy.id in direct)
     if not bundle.policies:
         names = ", ".join(f"`{framework.id}`" for framework in frameworks)
         raise UsageError(f"no selected policy tests a control of {names}", place=place, remedy="change the selection")
-    return replace(held, bundle=bundle), frameworks
+    return replace(setup, bundle=bundle), frameworks
 
 
 def with_frameworks(
-    evaluation: Evaluation, frameworks: Sequence[Framework], held: EvaluationSetup, snapshot: Snapshot
+    evaluation: Evaluation, frameworks: Sequence[Framework], setup: EvaluationSetup, snapshot: Snapshot
 ) -> Evaluation:
     """Return an evaluation with the results for the controls of frameworks."""
-    results = (evaluate_framework(one, evaluation, held.bundle, snapshot, held.parameters) for one in frameworks)
+    results = (evaluate_framework(one, evaluation, setup.bundle, snapshot, setup.parameters) for one in frameworks)
     return evaluation.model_copy(update={"frameworks": tuple(results)})

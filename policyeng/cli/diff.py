@@ -43,7 +43,7 @@ class ComparisonOptions:
     """How both sides are read and evaluated."""
 
     from_format: str | None
-    said: DocumentContext
+    context: DocumentContext
     walk: FileWalk
     show_skipped: bool
     engine: str
@@ -56,23 +56,23 @@ class DiffSide:
     """One side of a comparison and what it is evaluated with."""
 
     named: str
-    held: EvaluationSetup
+    setup: EvaluationSetup
     as_of: datetime
 
     @property
     def gate(self) -> ComparisonThreshold:
         """The threshold for failing the comparison, if this is the later side."""
-        return ComparisonThreshold(self.held.settings.fail_on, self.held.settings.strict_unknown)
+        return ComparisonThreshold(self.setup.settings.fail_on, self.setup.settings.strict_unknown)
 
     def state(self, snapshot: Snapshot, reading: ComparisonOptions, problems: Sequence[Problem] = ()) -> State:
         """Combine a snapshot with what it is evaluated with."""
-        held = self.held
+        setup = self.setup
         return State(
-            held.bundle,
+            setup.bundle,
             snapshot,
             self.as_of,
-            held.exemptions,
-            held.parameters,
+            setup.exemptions,
+            setup.parameters,
             reading.engine,
             reading.opa,
             problems,
@@ -85,7 +85,7 @@ def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> C
     Raises:
         UsageError: a side is not a directory, or an option does not apply to separate files.
     """
-    if reading.from_format or reading.show_skipped or reading.said != DocumentContext():
+    if reading.from_format or reading.show_skipped or reading.context != DocumentContext():
         remedy = "remove --from, --scope, --workspace, --parameters and --show-skipped"
         raise UsageError("--parts reads each file separately", remedy=remedy)
     for side in (before, after):
@@ -96,7 +96,7 @@ def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> C
             _pairs(before, after, reading),
             (before.state(Snapshot(), reading), after.state(Snapshot(), reading)),
             after.gate,
-            problems=tuple(dict.fromkeys((*before.held.problems, *after.held.problems))),
+            problems=tuple(dict.fromkeys((*before.setup.problems, *after.setup.problems))),
             with_causes=reading.with_causes,
         )
 
@@ -107,12 +107,12 @@ def _pairs(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Ite
     names = sorted({**named[0], **named[1]})
     for name in counted(names, len(names)):
         one, other = (sources.get(name) for sources in named)
-        old = read(one, before.held.bundle.wanted) if one else Collected(name, None)
-        if before.held is after.held and before.as_of == after.as_of and _has_same_bytes(one, other):
+        old = read(one, before.setup.bundle.wanted) if one else Collected(name, None)
+        if before.setup is after.setup and before.as_of == after.as_of and _has_same_bytes(one, other):
             state = _input_state(before, old, reading)
             yield PartPair(name, state, state, () if state else old.problems)
             continue
-        new = read(other, after.held.bundle.wanted) if other else Collected(name, None)
+        new = read(other, after.setup.bundle.wanted) if other else Collected(name, None)
         problems = (*(old.problems if old.snapshot is None else ()), *(new.problems if new.snapshot is None else ()))
         was, now = _input_state(before, old, reading), _input_state(after, new, reading)
         yield PartPair(name, was, now, problems)
@@ -186,7 +186,7 @@ class DiffOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
 
 
 @with_options(DiffOptions)
-def diff(asked: DiffOptions) -> int:
+def diff(args: DiffOptions) -> int:
     """Compare the findings of two snapshots. Exit codes: 0 no new failures, 1 new failures, 2 undecided.
 
     For each new, fixed or changed finding, the report has the cause: the smallest set of differences that undoes the
@@ -200,24 +200,24 @@ def diff(asked: DiffOptions) -> int:
       policyeng diff estate.json estate.json --policy-before policies-1.0/ --policy policies-1.1/
     """
     format_, outputs = (
-        plain_format(asked.format_, "markdown"),
-        [output_of(entry, _FORMATS) for entry in asked.output or ()],
+        plain_format(args.format_, "markdown"),
+        [output_of(entry, _FORMATS) for entry in args.output or ()],
     )
-    if asked.before == asked.after == "-":
+    if args.before == args.after == "-":
         raise UsageError("`-` is given twice", remedy="pass a file for one of them")
-    refuse_urls((asked.before, asked.after))
-    from_format, said, now = asked.from_format(), asked.context(), moment_of(asked.as_of)
-    was = moment_of(asked.as_of_before, "--as-of-before") if asked.as_of_before else now
-    others = [*asked.policies, *asked.given_data, asked.config, *(path for _, path in outputs)]
-    with cache.switched_off(asked.no_cache):
-        held = asked.load()
-        walk = asked.walk(held.settings, others)
+    refuse_urls((args.before, args.after))
+    from_format, context, now = args.from_format(), args.context(), moment_of(args.as_of)
+    was = moment_of(args.as_of_before, "--as-of-before") if args.as_of_before else now
+    others = [*args.policies, *args.given_data, args.config, *(path for _, path in outputs)]
+    with cache.switched_off(args.no_cache):
+        setup = args.load()
+        walk = args.walk(setup.settings, others)
         reading = ComparisonOptions(
-            from_format, said, walk, asked.show_skipped, *asked.rego_engine(), not asked.no_causes
+            from_format, context, walk, args.show_skipped, *args.rego_engine(), not args.no_causes
         )
-        theirs = held if (earlier := asked.earlier()) is asked else earlier.load()
-        comparing = by_parts if asked.parts else _compare_whole
-        comparison = comparing(DiffSide(asked.before, theirs, was), DiffSide(asked.after, held, now), reading)
+        theirs = setup if (earlier := args.earlier()) is args else earlier.load()
+        comparing = by_parts if args.parts else _compare_whole
+        comparison = comparing(DiffSide(args.before, theirs, was), DiffSide(args.after, setup, now), reading)
     for name, path in outputs:
         write(path, _FORMATS[name](comparison), "comparison")
     print_form(_FORMATS[format_], comparison, format_)
@@ -235,15 +235,15 @@ def _state(side: DiffSide, reading: ComparisonOptions) -> State:
     """Read one side."""
     with show_progress(f"reading {side.named}", "files"):
         stdin = sys.stdin.buffer.read() if side.named == "-" and sys.stdin is not None else None
-        wanted = side.held.bundle.wanted
+        wanted = side.setup.bundle.wanted
         read = read_inputs(
             [side.named],
             from_format=reading.from_format,
             stdin=stdin,
-            said=reading.said,
+            context=reading.context,
             walk=reading.walk,
             **wanted,
         )
     for line in reading_lines(read.read, read.skipped, show_skipped=reading.show_skipped):
         print_line(line, error=True)
-    return side.state(read.snapshot, reading, (*read.problems, *side.held.problems))
+    return side.state(read.snapshot, reading, (*read.problems, *side.setup.problems))

@@ -51,12 +51,12 @@ class FrameworkListOptions(PolicyOptions):
 
 @frameworks.command(name="list", cls=Command)
 @with_options(FrameworkListOptions)
-def list_frameworks(asked: FrameworkListOptions) -> int:
+def list_frameworks(args: FrameworkListOptions) -> int:
     """List the frameworks with the number of their controls; optionally write a Markdown page for each."""
-    format_ = plain_format(asked.format_, "markdown")
-    if asked.output is not None and format_ != "markdown":
+    format_ = plain_format(args.format_, "markdown")
+    if args.output is not None and format_ != "markdown":
         raise UsageError("`--output` requires Markdown", remedy="add `--format markdown`")
-    bundle = bundle_of(asked.policies, asked.settings(), asked.given_data)
+    bundle = bundle_of(args.policies, args.settings(), args.given_data)
     found, known = frameworks_of(bundle), _titles(bundle)
     if format_ == "json":
         typer.echo(orjson.dumps([_summary(one, known) for one in found], option=orjson.OPT_INDENT_2))
@@ -65,10 +65,10 @@ def list_frameworks(asked: FrameworkListOptions) -> int:
         from policyeng.cli.pages_directory import write_pages
         from policyeng.policy_docs.frameworks import FRAMEWORK_MARK, framework_directory, framework_index
 
-        if asked.output is None:
+        if args.output is None:
             print_line(framework_index(found, known).rstrip("\n"))
         else:
-            typer.echo(write_pages(asked.output, framework_directory(found, known), FRAMEWORK_MARK))
+            typer.echo(write_pages(args.output, framework_directory(found, known), FRAMEWORK_MARK))
         return 0
     width = max((len(one.id) for one in found), default=0)
     for one in found:
@@ -92,12 +92,12 @@ class FrameworkShowOptions(PolicyOptions):
 
 @frameworks.command(cls=Command)
 @with_options(FrameworkShowOptions)
-def show(asked: FrameworkShowOptions) -> int:
+def show(args: FrameworkShowOptions) -> int:
     """Show the controls of a framework and the policies that test them, or one control with its mappings."""
-    format_ = plain_format(asked.format_, *(() if asked.control else ("markdown",)))
-    bundle = bundle_of(asked.policies, asked.settings(), asked.given_data)
-    framework, known = framework_of(bundle, asked.name), _titles(bundle)
-    control = framework.control(asked.control) if asked.control else None
+    format_ = plain_format(args.format_, *(() if args.control else ("markdown",)))
+    bundle = bundle_of(args.policies, args.settings(), args.given_data)
+    framework, known = framework_of(bundle, args.name), _titles(bundle)
+    control = framework.control(args.control) if args.control else None
     if format_ == "json":
         shown: Framework | Control = control or framework
         typer.echo(to_bytes(shown, orjson.OPT_INDENT_2))

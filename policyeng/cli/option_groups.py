@@ -12,8 +12,8 @@ from policyeng.frozen import fields
 
 
 def with_options(kind: Callable[..., object]) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Add the options of a command, declared as the fields of a class, as its argument `asked`."""
-    return with_group("asked", kind)
+    """Add the options of a command, declared as the fields of a class, as its argument `args`."""
+    return with_group("args", kind)
 
 
 def with_group(name: str, gather: Callable[..., object]) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -288,20 +288,20 @@ class ListOptions(SelectionOptions):
 
 @policies.command(name="list", cls=Command)
 @with_options(ListOptions)
-def list_policies(asked: ListOptions) -> int:
+def list_policies(args: ListOptions) -> int:
     """List policies with id, severity, language and title, or profiles; optionally write a Markdown page per policy."""
-    format_ = plain_format(asked.format_, *(() if asked.profiles else ("markdown",)))
-    if asked.output is not None and format_ != "markdown":
+    format_ = plain_format(args.format_, *(() if args.profiles else ("markdown",)))
+    if args.output is not None and format_ != "markdown":
         raise UsageError("`--output` requires Markdown", remedy="add `--format markdown`")
-    if asked.profiles and (asked.select or asked.ignore):
+    if args.profiles and (args.select or args.ignore):
         raise UsageError("`--profiles` does not go with `--select` or `--ignore`", remedy="remove one of them")
-    settings = asked.settings()
-    bundle = asked.bundle(settings)
-    if asked.profiles:
+    settings = args.settings()
+    bundle = args.bundle(settings)
+    if args.profiles:
         _print_profiles(profiles_of(bundle), format_)
         return 0
     if format_ == "markdown":
-        _print_markdown(bundle, asked.repeated, asked.output)
+        _print_markdown(bundle, args.repeated, args.output)
         return 0
     if format_ == "json":
         entries = [described(entry) for entry in bundle.policies]
@@ -326,16 +326,16 @@ class ShowOptions(PolicyOptions):
 
 @policies.command(cls=Command)
 @with_options(ShowOptions)
-def show(asked: ShowOptions) -> int:
+def show(args: ShowOptions) -> int:
     """Show a policy: rationale, what it evaluates, handling of absent fields, parameters, test cases and fix."""
-    format_ = plain_format(asked.format_, "markdown")
-    settings = asked.settings(profile=asked.profile)
-    bundle = bundle_of(asked.policies, settings, asked.given_data)
+    format_ = plain_format(args.format_, "markdown")
+    settings = args.settings(profile=args.profile)
+    bundle = bundle_of(args.policies, settings, args.given_data)
     known = {entry.id.upper(): entry for entry in bundle.policies}
-    found = known.get(asked.identity.upper())
+    found = known.get(args.identity.upper())
     if found is None:
-        remedy = "" if asked.policy else "only the built-in policies were searched; add `--policy PATH` for others"
-        raise UsageError(f"unknown policy `{asked.identity}`{suggest_nearest(asked.identity, known)}", remedy=remedy)
+        remedy = "" if args.policy else "only the built-in policies were searched; add `--policy PATH` for others"
+        raise UsageError(f"unknown policy `{args.identity}`{suggest_nearest(args.identity, known)}", remedy=remedy)
     alone = bundle.only([found])
     origin = settings.origins.get("parameters", "")
     given = spread_parameters(bundle, settings.parameters, origin)
@@ -346,7 +346,7 @@ def show(asked: ShowOptions) -> int:
         return 0
     from policyeng.policy_docs import markdown, terminal
 
-    page = replace(_pages(alone, asked.repeated)[0], values=values)
+    page = replace(_pages(alone, args.repeated)[0], values=values)
     print_form((markdown if format_ == "markdown" else terminal).render, page, format_)
     return 0
 

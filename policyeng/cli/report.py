@@ -18,7 +18,7 @@ SavedReport = Annotated[
 
 
 @with_options(ReportOptions)
-def report(file: SavedReport, asked: ReportOptions) -> int:
+def report(file: SavedReport, args: ReportOptions) -> int:
     """Convert a JSON report of `check` to other formats, without evaluating anything again.
 
     The exit code is 0 if the report can be read, whatever its findings.
@@ -28,7 +28,7 @@ def report(file: SavedReport, asked: ReportOptions) -> int:
       policyeng report report.json --format markdown
       policyeng report report.json --summary --output html=report.html --output sarif=report.sarif
     """
-    printer = asked.printer(exit_zero=True)
+    printer = args.printer(exit_zero=True)
     stdin = sys.stdin.buffer.read() if file == "-" and sys.stdin is not None else None
     evaluation = read_report(file, stdin=stdin)
     profile = _profile_of(evaluation)

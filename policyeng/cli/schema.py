@@ -154,7 +154,7 @@ def _diff() -> JsonObject:
     return diff_schema()
 
 
-#: The schemas by name, each made when it is asked for.
+#: The schemas by name, each made when it is first used.
 SCHEMAS: Mapping[str, Callable[[], JsonObject]] = {
     "snapshot": snapshot_schema,
     "exemptions": exemptions_schema,

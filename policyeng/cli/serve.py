@@ -155,7 +155,7 @@ def _list_given(
 
 @with_group("server", _list_given)
 @with_options(ServeOptions)
-def serve(asked: ServeOptions, server: ServerOptions) -> int:
+def serve(args: ServeOptions, server: ServerOptions) -> int:
     """Run an HTTP server that checks documents and decides whether changes are allowed (docs/server.md).
 
     The server prints `policyeng: listening on URL` when it accepts requests, and logs each on standard error. It
@@ -172,17 +172,17 @@ def serve(asked: ServeOptions, server: ServerOptions) -> int:
     from policyeng.server.file_watcher import PolicyReload
     from policyeng.server.run import serve as serve_service
 
-    require_text(asked.select, asked.ignore)
-    asked.start_logging()
+    require_text(args.select, args.ignore)
+    args.start_logging()
 
     def load(settings: Settings) -> EvaluationSetup:
-        setup = asked.setup(settings)
+        setup = args.setup(settings)
         compile_every_form(setup.bundle)  # now, so that the first request does not wait for it or fail
         return setup
 
     with show_progress("reading"):
-        paths = (*asked.policies, *map(path_given, asked.given_data), *settings_files(asked.config))
-        setup = PolicyReload(asked.settings, load, paths)
+        paths = (*args.policies, *map(path_given, args.given_data), *settings_files(args.config))
+        setup = PolicyReload(args.settings, load, paths)
         service = _service(server, setup)
     serve_service(service, lambda url: print_line(f"policyeng: listening on {url}"))
     return 0

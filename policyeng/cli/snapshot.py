@@ -110,8 +110,8 @@ def _root() -> None:
 
 
 @snapshot.command(cls=Command)
-@with_group("asking", _show_requests)
-def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOptions) -> int:
+@with_group("options", _show_requests)
+def collect(output: Output = None, quiet: Quiet = False, *, options: CollectionOptions) -> int:
     """Collect the resources of an Azure subscription into a snapshot for `check`.
 
     Credentials come from azure-identity: environment variables, a managed identity or `az login`. The exit code is 0
@@ -122,7 +122,7 @@ def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOp
       policyeng snapshot collect --subscription 11111111-1111-1111-1111-111111111111 --output snapshot.json
       policyeng snapshot collect --subscription 11111111-1111-1111-1111-111111111111 | policyeng check -
     """
-    wanted, cloud, concurrency, patience = asking
+    wanted, cloud, concurrency, patience = options
     azure.require_libraries()
     require_directory(output, "snapshot")
     with nullcontext(None) if quiet else show_progress("collecting from Azure", "requests") as show:

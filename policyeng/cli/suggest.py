@@ -84,10 +84,10 @@ def _lines(found: Minimised, others: Sequence[str]) -> Iterator[str]:
 def _command(policy: str, request: CheckRequest, settings: Settings) -> str:
     """Return the command that evaluates the document in the same way; environment variables are not repeated."""
     words = ["policyeng", "check", _FILE, "--select", policy, "--as-of", request.as_of.isoformat()]
-    words += request.asked.repeated
-    words += ["--config", str(request.asked.config)] if request.asked.config else []
+    words += request.args.repeated
+    words += ["--config", str(request.args.config)] if request.args.config else []
     words += ["--profile", settings.profile] if settings.profile else []
     words += [word for path in settings.exemptions for word in ("--exemptions", str(path))]
-    words += ["--no-exemptions"] if request.asked.no_exemptions else []
+    words += ["--no-exemptions"] if request.args.no_exemptions else []
     words += ["--engine", request.engine] if request.engine != "embedded" else []
     return shlex.join(words)

@@ -52,7 +52,7 @@ class CaseOptions(SelectionOptions):
 
 
 @with_options(CaseOptions)
-def test(asked: CaseOptions) -> int:
+def test(args: CaseOptions) -> int:
     """Run the test cases of every policy, the generated tests for absent fields and the Rego unit tests.
 
     Examples:
@@ -60,16 +60,16 @@ def test(asked: CaseOptions) -> int:
       policyeng test --policy policies --select ORG-ACME-001 --case "a wrong value"
       policyeng test --policy policies --watch
     """
-    return _watch(asked) if asked.watch else _run(asked)
+    return _watch(args) if args.watch else _run(args)
 
 
-def _watch(asked: CaseOptions) -> int:
+def _watch(args: CaseOptions) -> int:
     """Run the tests again whenever a file of the policies changes, until it is interrupted."""
-    roots = [*map(Path, asked.policies), *map(path_given, asked.given_data)] or [built_in_root()]
+    roots = [*map(Path, args.policies), *map(path_given, args.given_data)] or [built_in_root()]
     while True:
         seen = fingerprint(roots)
         try:
-            _run(asked)
+            _run(args)
         except PolicyengError as error:
             print_line(f"policyeng: {error}", error=True)
         print_line("policyeng: waiting for changes; Ctrl+C ends", error=True)
@@ -91,7 +91,7 @@ def fingerprint(roots: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
     return found
 
 
-def _run(asked: CaseOptions) -> int:
+def _run(args: CaseOptions) -> int:
     from policyeng.engines.embedded import use_program  # only this command loads these
     from policyeng.rego.syntax import lines_of
     from policyeng.testing.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
@@ -102,30 +102,30 @@ def _run(asked: CaseOptions) -> int:
         run_cases,
     )
 
-    format_, coverage = plain_format(asked.format_), asked.coverage
-    bundle = asked.bundle(asked.settings())
+    format_, coverage = plain_format(args.format_), args.coverage
+    bundle = args.bundle(args.settings())
     bundle.run_python(twins=True)
-    for path in asked.policies:
+    for path in args.policies:
         if path.is_file():
             raise BundleError(
                 "an archive contains no test cases", place=(str(path),), remedy="pass the directory it was built from"
             )
     session = None
     if coverage or needs_session(bundle):
-        whole = not (asked.select or asked.ignore)
+        whole = not (args.select or args.ignore)
         session = open_session(bundle, lambda line: print_line(line, error=True), whole=whole, cover=coverage)
     with use_program(session.program, bundle) if session else nullcontext(), show_progress("testing", "policies"):
-        runs = list(run_cases(bundle, asked.case))
-    tests = list(run_unit_tests(session)) if session and not asked.case else []
+        runs = list(run_cases(bundle, args.case))
+    tests = list(run_unit_tests(session)) if session and not args.case else []
     missed = lines_missed(session) if session and coverage else {}
     counted = sum(len(lines_of(module)) for module in session.modules) if session and coverage else 0
     failed = sum(bool(run.reason) for run in runs) + sum(found.outcome in ("failed", "error") for found in tests)
-    if asked.junit:
+    if args.junit:
         from policyeng.testing.reports import render
 
-        write(asked.junit, f"{render(runs, tests)}\n", "JUnit report")
+        write(args.junit, f"{render(runs, tests)}\n", "JUnit report")
     finders = (find_unknown_inputs, find_misspelled_types, find_misspelled_pointers)
-    for remark in () if asked.case else [remark for find in finders for remark in find(bundle)]:
+    for remark in () if args.case else [remark for find in finders for remark in find(bundle)]:
         print_line(f"warning: {remark}", error=True)
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
@@ -136,15 +136,15 @@ def _run(asked: CaseOptions) -> int:
             found["coverage"] = {"lines": counted, "missed": missed}
         typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
     else:
-        _print(runs, tests, asked)
+        _print(runs, tests, args)
         if coverage:
             _print_coverage(missed, counted)
         skipped = sum(found.outcome == "skipped" for found in tests)
         passed = len(runs) + len(tests) - failed - skipped
         typer.echo(f"{passed} passed, {failed} failed{f', {skipped} skipped' if skipped else ''}")
     if not runs and not tests:
-        if asked.case:
-            raise UsageError(f"no case is called `{asked.case}`", remedy="`policyeng test --verbose` lists the cases")
+        if args.case:
+            raise UsageError(f"no case is called `{args.case}`", remedy="`policyeng test --verbose` lists the cases")
         print_line("policyeng: no test cases found; add a `cases.yaml` next to each policy", error=True)
         return 2
     return int(bool(failed or missed))
@@ -154,8 +154,8 @@ def _object(run: CaseRun) -> JsonObject:
     return {**asdict(run), "outcome": "failed" if run.reason else "passed"}
 
 
-def _print(runs: Iterable[CaseRun], tests: Iterable[UnitTest], asked: CaseOptions) -> None:
-    verbose = asked.verbose
+def _print(runs: Iterable[CaseRun], tests: Iterable[UnitTest], args: CaseOptions) -> None:
+    verbose = args.verbose
     for run in runs:
         if run.reason:
             typer.echo(f"FAIL {run.policy} {run.name}: {run.reason}")
@@ -163,7 +163,7 @@ def _print(runs: Iterable[CaseRun], tests: Iterable[UnitTest], asked: CaseOption
             if run.edit:
                 typer.echo(f"  input: {run.edit}")
             if not run.name.startswith("absent"):
-                words = ["policyeng", "test", *asked.repeated, "--select", run.policy, "--case", run.name]
+                words = ["policyeng", "test", *args.repeated, "--select", run.policy, "--case", run.name]
                 typer.echo(f"  alone: {shlex.join(words)}")
         elif verbose:
             typer.echo(f"ok   {run.policy} {run.name}")

@@ -42,7 +42,7 @@ class VerifyCommandOptions(SelectionOptions, OpaServerOptions):
 @with_group("laws", verifying.law_options)
 @with_options(VerifyCommandOptions)
 def verify(
-    asked: VerifyCommandOptions,
+    args: VerifyCommandOptions,
     *,
     laws: verifying.LawOptions,
     engines: verifying.EngineOptions,
@@ -63,25 +63,25 @@ def verify(
       policyeng verify --mutation --policy my-policies --min-mutation-score 95
     """
     named = {
-        ENGINES: engines.asked,
-        REDUNDANCY: asked.redundancy,
-        SATISFIABLE: classes.asked,
-        MUTATION: mutation.asked,
+        ENGINES: engines.requested,
+        REDUNDANCY: args.redundancy,
+        SATISFIABLE: classes.requested,
+        MUTATION: mutation.requested,
     }
     way = _choose_analysis([name for name, is_named in named.items() if is_named])
-    given = {"--examples": asked.examples, "--seed": asked.seed, "--counterexample": asked.counterexample}
+    given = {"--examples": args.examples, "--seed": args.seed, "--counterexample": args.counterexample}
     _refuse_what_does_nothing(way, {**given, **laws.given, **engines.given, **classes.given, **mutation.given})
-    format_ = plain_format(asked.format_, *([] if way == ENGINES else ["junit"]))
-    require_directory(asked.counterexample, "counterexample")
-    settings = asked.settings(profile=classes.profile)
-    bundle = asked.bundle(settings)
+    format_ = plain_format(args.format_, *([] if way == ENGINES else ["junit"]))
+    require_directory(args.counterexample, "counterexample")
+    settings = args.settings(profile=classes.profile)
+    bundle = args.bundle(settings)
     bundle.run_python(twins=True)
-    seed = _seed(asked.seed, way)
-    common = VerifyOptions(bundle, asked.repeated, asked.examples, seed, asked.counterexample, format_)
+    seed = _seed(args.seed, way)
+    common = VerifyOptions(bundle, args.repeated, args.examples, seed, args.counterexample, format_)
     if way == ENGINES:
         from policyeng.cli.verify_modes import verify_engines
 
-        return verify_engines(common, engines, asked.opa())
+        return verify_engines(common, engines, args.opa())
     if way == REDUNDANCY:
         from policyeng.cli.verify_modes import verify_redundancy
 

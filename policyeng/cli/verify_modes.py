@@ -53,7 +53,7 @@ def write_example(writer: FileWriter, path: Path, number: int, example: Example)
 _MOST_SHRUNK = 10
 
 
-def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions) -> int:
+def verify_engines(args: VerifyOptions, options: EngineOptions, opa: OpaOptions) -> int:
     """Compare the engines on the same pairs, print the result, and return 0 if they agree, 1 if they differ.
 
     Raises:
@@ -65,17 +65,15 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
     from policyeng.verify.differential import counterexample as smallest
 
     started = time.monotonic()
-    bundle = asked.bundle
+    bundle = args.bundle
     compared = contestants(bundle, without=_list_left_out(options.without, opa), opa=opa)
-    with show_progress(f"comparing, seed {asked.seed}", "pairs", options.pairs) as advance:
-        tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
+    with show_progress(f"comparing, seed {args.seed}", "pairs", options.pairs) as advance:
+        tally = compare(bundle, compared, pairs=options.pairs, seed=args.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
     run = differential.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
     writer = FileWriter()
-    written = list(_write_differences(found, asked.counterexample, writer)) if asked.counterexample else []
-    typer.echo(
-        differential.as_json(run) if asked.format == "json" else differential.as_text(run, asked.naming, written)
-    )
+    written = list(_write_differences(found, args.counterexample, writer)) if args.counterexample else []
+    typer.echo(differential.as_json(run) if args.format == "json" else differential.as_text(run, args.naming, written))
     writer.require_all()
     return int(bool(tally.differing))
 
@@ -93,7 +91,7 @@ def _write_differences(found: Sequence[Counterexample], path: Path, writer: File
         yield write_example(writer, path, number, entry.comparison.example)
 
 
-def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
+def verify_laws(args: VerifyOptions, options: LawOptions) -> int:
     """Test laws on random examples, print the results, and return 0 if all are true, 1 if one is violated, else 2.
 
     Raises:
@@ -105,19 +103,19 @@ def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
     from policyeng.verify.runner import run
 
     chosen = laws_named(split(options.names))
-    with show_progress(f"testing {len(chosen)} laws, seed {asked.seed}", "examples", asked.examples) as advance:
+    with show_progress(f"testing {len(chosen)} laws, seed {args.seed}", "examples", args.examples) as advance:
         done = run(
-            asked.bundle,
+            args.bundle,
             chosen,
-            examples=asked.examples,
-            seed=asked.seed,
+            examples=args.examples,
+            seed=args.seed,
             jobs=options.jobs,
             progress=advance,
             database=options.database,
         )
     writer = FileWriter()
-    written = list(_write_violations(done.found, asked.counterexample, writer)) if asked.counterexample else []
-    typer.echo(_rendered(done, asked.naming, written, asked.format))
+    written = list(_write_violations(done.found, args.counterexample, writer)) if args.counterexample else []
+    typer.echo(_rendered(done, args.naming, written, args.format))
     writer.require_all()
     return done.exit_code
 
@@ -141,7 +139,7 @@ def _rendered(done: LawRun, given: Sequence[str], written: Sequence[Path | None]
     return runner.as_junit(done, given) if format_ == "junit" else runner.as_text(done, given, written)
 
 
-def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
+def verify_mutation(args: VerifyOptions, options: MutationOptions) -> int:
     """Test the mutants of a bundle's policies and print the results.
 
     Returns:
@@ -156,14 +154,14 @@ def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
     from policyeng.verify.mutation import run as mutation
     from policyeng.verify.mutation.run import run
 
-    bundle, minimum = asked.bundle, options.minimum
+    bundle, minimum = args.bundle, options.minimum
     with show_progress("mutating", "policies", len(bundle.policies)) as advance:
-        made = run(bundle, seed=asked.seed, sample=options.sample, laws=LAWS, progress=advance)
-    if asked.format == "text":
+        made = run(bundle, seed=args.seed, sample=options.sample, laws=LAWS, progress=advance)
+    if args.format == "text":
         typer.echo(mutation.as_text(made))
         typer.echo(_conclude(made, minimum))
     else:
-        typer.echo(mutation.as_json(made) if asked.format == "json" else mutation.as_junit(made))
+        typer.echo(mutation.as_json(made) if args.format == "json" else mutation.as_junit(made))
     code = _exit_code(made, minimum)
     if code == 2:
         untried = ", ".join(made.without_cases) or "no mutant of any policy compiles"
@@ -182,11 +180,11 @@ def _conclude(made: MutationRun, minimum: float | None) -> str:
     code = _exit_code(made, minimum)
     if not made.is_tried:
         return f"exit {code}: no mutant could be tested"
-    asked = "" if minimum is None else f", minimum {minimum:g} %"
-    return f"exit {code}: mutation score {made.score:.2f} %{asked}"
+    required = "" if minimum is None else f", minimum {minimum:g} %"
+    return f"exit {code}: mutation score {made.score:.2f} %{required}"
 
 
-def verify_redundancy(asked: VerifyOptions) -> int:
+def verify_redundancy(args: VerifyOptions) -> int:
     """Print the policies that never apply, never fail or are implied by others; return 1 if there is one, else 0.
 
     Raises:
@@ -194,21 +192,21 @@ def verify_redundancy(asked: VerifyOptions) -> int:
         EngineError: the bundle does not compile.
     """
     from policyeng.verify import redundancy
-    from policyeng.verify.generators.documents import judges_documents
+    from policyeng.verify.generators.documents import evaluates_documents
     from policyeng.verify.redundancy import analysed
 
-    bundle, examples = asked.bundle, asked.examples
-    if all(map(judges_documents, bundle.policies)):
+    bundle, examples = args.bundle, args.examples
+    if all(map(evaluates_documents, bundle.policies)):
         message = "all policies evaluate documents, and --redundancy only supports policies that evaluate resources"
         raise BundleError(message, remedy="pass policies that evaluate resources")
     total = sum(map(_cases, bundle.policies)) + examples
-    with show_progress(f"searching for redundancy, seed {asked.seed}", "examples", total) as advance:
-        analysis = analysed(bundle, examples, asked.seed, progress=advance)
-    if asked.format == "text":
-        typer.echo(redundancy.as_text(analysis, asked.naming))
+    with show_progress(f"searching for redundancy, seed {args.seed}", "examples", total) as advance:
+        analysis = analysed(bundle, examples, args.seed, progress=advance)
+    if args.format == "text":
+        typer.echo(redundancy.as_text(analysis, args.naming))
     else:
         typer.echo(
-            redundancy.as_json(analysis) if asked.format == "json" else redundancy.as_junit(analysis, asked.naming)
+            redundancy.as_json(analysis) if args.format == "json" else redundancy.as_junit(analysis, args.naming)
         )
     return int(bool(analysis.faults))
 
@@ -220,7 +218,7 @@ def _cases(policy: Policy) -> int:
     return sum(1 for _ in file.named()) if file else 0
 
 
-def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassOptions) -> int:
+def verify_satisfiable(args: VerifyOptions, settings: Settings, options: ClassOptions) -> int:
     """Analyze and print each class; return 0 if all are satisfiable, 1 if one is not, else 2.
 
     Raises:
@@ -232,21 +230,21 @@ def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassO
     from policyeng.verify.satisfiability.classes import classes_of
     from policyeng.verify.satisfiability.result import answer
 
-    started, bundle = time.monotonic(), asked.bundle
+    started, bundle = time.monotonic(), args.bundle
     parameters = parameters_given(bundle, bundle, settings)
     subjects = classes_of(bundle, options.paths, options.chosen)
     if options.witness:
         _make(options.witness)
     now = datetime.now(UTC)
-    answers: list[SatisfiabilityResult] = []
+    results: list[SatisfiabilityResult] = []
     with show_progress("searching for example snapshots", "classes", len(subjects)) as advance:
         for number, subject in enumerate(subjects, 1):
-            answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
+            results.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
             advance(number)
     writer = FileWriter()
-    written = _write_witnesses(answers, options.witness, writer) if options.witness else {}
-    run = result.SatisfiabilityRun(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
-    render = {"json": result.as_json, "junit": result.as_junit}.get(asked.format, result.as_text)
+    written = _write_witnesses(results, options.witness, writer) if options.witness else {}
+    run = result.SatisfiabilityRun(bundle, results, settings.profile, written, time.monotonic() - started, args.naming)
+    render = {"json": result.as_json, "junit": result.as_junit}.get(args.format, result.as_text)
     print_line(render(run))
     writer.require_all()
     return run.exit_code
@@ -263,10 +261,10 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _write_witnesses(answers: Sequence[SatisfiabilityResult], folder: Path, writer: FileWriter) -> dict[str, Path]:
+def _write_witnesses(results: Sequence[SatisfiabilityResult], folder: Path, writer: FileWriter) -> dict[str, Path]:
     """Write every example snapshot; return the files that could be written, by class."""
     files = {}
-    for found in answers:
+    for found in results:
         if found.witness:
             path = folder / f"{found.subject.id}.json"
             text = orjson.dumps(found.witness.document, option=orjson.OPT_INDENT_2) + b"\n"

@@ -96,7 +96,7 @@ class LawOptions:
 class EngineOptions:
     """Whether to compare engines, on how many pairs and without which engines."""
 
-    asked: bool
+    requested: bool
     pairs: int
     without: Sequence[str]
     given: Mapping[str, object]
@@ -106,7 +106,7 @@ class EngineOptions:
 class MutationOptions:
     """Whether to mutate policies, how often each, and the minimum score in percent."""
 
-    asked: bool
+    requested: bool
     sample: int
     minimum: float | None
     given: Mapping[str, object]
@@ -181,7 +181,7 @@ class ClassOptions:
     """The workload classes to analyze, and how.
 
     Attributes:
-        asked: whether the analysis is requested.
+        requested: whether the analysis is requested.
         paths: files and directories of additional classes.
         chosen: class ids; all if empty.
         as_of: the clock; now if None.
@@ -190,7 +190,7 @@ class ClassOptions:
         given: the value of each option; None if it is not given.
     """
 
-    asked: bool
+    requested: bool
     paths: tuple[Path, ...]
     chosen: tuple[str, ...]
     as_of: datetime | None

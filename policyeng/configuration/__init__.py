@@ -48,12 +48,12 @@ def resolve(
     file = find_configuration(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
     if file is not None:
         given |= from_file(file)
-    said = {**dict(from_environment(environ)), **dict(from_flags(flags))}
-    if "exclude" in said:
-        patterns, origin = said["exclude"]
+    overrides = {**dict(from_environment(environ)), **dict(from_flags(flags))}
+    if "exclude" in overrides:
+        patterns, origin = overrides["exclude"]
         listed = patterns if isinstance(patterns, list | tuple) else [patterns]
-        said["exclude"] = GivenSetting(excluded(map(str, listed), directory), origin)
-    return _settings({**given, **said}, file and file.path)
+        overrides["exclude"] = GivenSetting(excluded(map(str, listed), directory), origin)
+    return _settings({**given, **overrides}, file and file.path)
 
 
 def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:

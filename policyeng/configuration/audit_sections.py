@@ -156,7 +156,7 @@ else:  # the table is read apart, and pydantic is loaded then
     Secret = Annotated[object, UNCHECKED]
 
 _TARGET_NAME = re.compile(r"[\w.-]+", re.ASCII)
-#: A scheme and something after it, as apprise has them; what comes after is for apprise to judge when it sends.
+#: A scheme and something after it, as apprise has them; what comes after is for apprise to check when it sends.
 _TARGET_URL = re.compile(r"\$\{\w+\}|[A-Za-z][\w+.-]*://.+", re.ASCII | re.DOTALL)
 _NOTIFY_TABLES = 'write `[[notify]]`, followed by `name = "..."` and `url = "..."`'
 _TARGET_KEYS = tuple(entry.name for entry in fields(Notifying) if entry.name != "inherited_from")

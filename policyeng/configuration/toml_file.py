@@ -250,7 +250,7 @@ def from_file(file: File) -> Iterator[tuple[str, GivenSetting]]:
         yield key, GivenSetting(_value(key, value, file, place), place)
 
 
-def store_beside(folder: Path, url: str) -> str:
+def resolve_store(folder: Path, url: str) -> str:
     """Return the URL of a store with a relative path resolved against a folder."""
     path = url.removeprefix(_SQLITE)
     return f"{_SQLITE}{folder / path}" if url.startswith(_SQLITE) and path else url
@@ -266,7 +266,7 @@ def _value(key: str, value: object, file: File, place: str) -> object:
 
         return estates_of(value, file)
     if key == "store" and isinstance(value, str):
-        return store_beside(file.path.parent, value)
+        return resolve_store(file.path.parent, value)
     if key == "notify":
         from policyeng.configuration.audit_sections import targets  # the same
 

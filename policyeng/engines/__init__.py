@@ -97,11 +97,11 @@ def _run_with_opa(work: EvaluationRequest, options: OpaOptions | None) -> list[J
     for part in work.parts():
         pairs = [pair for pair in part.pairs if part.marking is not None or not policies[pair.policy].rules]
         found.update(zip(pairs, run_engine(replace(part, pairs=pairs)), strict=True))
-    asked = [
+    remaining = [
         pair for pair in work.pairs if policies[pair.policy].rules and (pair not in found or not found[pair].is_partial)
     ]
-    if asked:
-        found.update(zip(asked, opa.evaluate_with_opa(work, asked, options), strict=True))
+    if remaining:
+        found.update(zip(remaining, opa.evaluate_with_opa(work, remaining, options), strict=True))
     return [found[pair] for pair in work.pairs]
 
 

@@ -77,14 +77,14 @@ def _find_exception(policy: Policy, exceptions: object) -> ExemptionMark | None:
 
     rules = dict(policy.rules)
     name = exception_name(rules["deny"].rpartition(".")[2])
-    if not any(value == name for held in _members(exceptions) for value in _members(held)):
+    if not any(value == name for inner in _members(exceptions) for value in _members(inner)):
         return None
     reason = f"the rule excepts `{name}`" if name else "the rule excepts this rule"
     return ExemptionMark(id=rules["exception"], category="exception", reason=reason)
 
 
-def _members(held: object) -> Iterable[object]:
-    return held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
+def _members(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 #: The names of the parsed snapshot, and of the same with markers, in `EvaluationRequest.made`.
@@ -194,7 +194,7 @@ def evaluate_embedded(
             found.append(SWITCHED_OFF)
             continue
         try:
-            found.append(evaluator.judge(pair))
+            found.append(evaluator.evaluate(pair))
         except DeadlineExceededError as error:
             found.append(Judgement(error=f"limit: {error}", is_limit=True))
             count_overrun(bundle, policy)
@@ -219,7 +219,7 @@ class _Evaluator:
         self._thread.joins.use(self._documents.snapshot)
         self._as_of = work.as_of.isoformat().replace("+00:00", "Z")
 
-    def judge(self, pair: Pair) -> Judgement:
+    def evaluate(self, pair: Pair) -> Judgement:
         """Evaluate a pair.
 
         Raises:
@@ -295,11 +295,11 @@ class _Evaluator:
                     return Judgement(unknowns=self._unknowns(applies.undecided, pair), is_partial=True)
                 if applies.value is not True:
                     return _not_applying(rules.policy, applies.value)
-            asked: tuple[tuple[Role, Callable[[], Value] | None], ...] = (
+            rules_by_role: tuple[tuple[Role, Callable[[], Value] | None], ...] = (
                 ("deny", rules.deny),
                 ("unknown", rules.unknown),
             )
-            for role, function in asked:
+            for role, function in rules_by_role:
                 if function is not None:
                     value, undecided = thread.decide(function)
                     elements[role] = _elements(rules.policy, role, _render_markers(value))

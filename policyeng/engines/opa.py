@@ -83,7 +83,7 @@ class _Query:
 
     def __init__(self, place: OpaServerBundle, batch: Batch, work: EvaluationRequest, options: OpaOptions) -> None:
         self._place, self._batch, self._work, self._options = place, batch, work, options
-        self._input: JsonObject = {**batch.input_of(work), **place.asked}
+        self._input: JsonObject = {**batch.input_of(work), **place.extra_input}
 
     def run(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Send one query; if a policy fails in it, store the snapshot on the server and send queries in parts."""
@@ -93,7 +93,7 @@ class _Query:
             if len(pairs) == 1:
                 return [_error(self._work, fault)]
         with self._place.holding(self._input) as stored:
-            self._input = {"stored": stored, **self._place.asked}
+            self._input = {"stored": stored, **self._place.extra_input}
             return self._run_halves(pairs)
 
     def _run_halves(self, pairs: Sequence[Pair]) -> list[Judgement]:
@@ -108,7 +108,7 @@ class _Query:
 
     def _send(self, pairs: Sequence[Pair]) -> list[Judgement]:
         place, batch = self._place, self._batch
-        answer = place.connection.ask(batch.path, {**self._input, "pairs": batch.pairs_of(self._work, pairs)})
+        answer = place.connection.query(batch.path, {**self._input, "pairs": batch.pairs_of(self._work, pairs)})
         _versions[self._options] = _version_in(answer)
         result = answer.get("result")
         if not isinstance(result, dict):
@@ -165,7 +165,7 @@ def _drop_idle() -> None:
 def _server_version(options: OpaOptions) -> str:
     connection = OpaConnection(options)
     try:
-        return _version_in(connection.ask("policyeng/version", {}))
+        return _version_in(connection.query("policyeng/version", {}))
     finally:
         connection.close()
 

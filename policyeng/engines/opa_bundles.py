@@ -205,7 +205,7 @@ class OpaServerBundle(ABC):
     Attributes:
         prefix: the dotted path of the bundle's modules below `data`; empty for `data` itself.
         standing: a Rego expression for the identity of the loaded bundle, undefined if it is not loaded.
-        asked: additional input of every query.
+        extra_input: additional input of every query.
         users: the number of threads that use it or wait for it.
     """
 
@@ -217,7 +217,7 @@ class OpaServerBundle(ABC):
         self.connection = connection
         self.lock = threading.Lock()
         self.users = 0
-        self.asked: JsonObject = {}
+        self.extra_input: JsonObject = {}
         self._batches: dict[tuple[tuple[str, str], ...], Batch] = {}
 
     def batch_of(self, policies: Sequence[Policy]) -> Batch:
@@ -294,7 +294,7 @@ class PushedPlace(OpaServerBundle):
     def __init__(self, connection: OpaConnection, bundle: Bundle) -> None:
         super().__init__(connection)
         run = secrets.token_hex(16)
-        self.asked = {"run": run}
+        self.extra_input = {"run": run}
         self._mark = f"policyeng/runs/{run}"
         self._digest = bundle.digest
         self.prefix = f"policyeng.bundle_{bundle.digest[:32]}"
@@ -392,7 +392,7 @@ def _identity(manifest: object) -> tuple[str, str]:
 
 def _find_served(connection: OpaConnection, bundle: Bundle, options: OpaOptions) -> tuple[str, JsonObject] | None:
     """Return the name and manifest of the loaded bundle: the named one, or otherwise one from policyeng."""
-    found = connection.ask("system/bundles", {}).get("result", {})
+    found = connection.query("system/bundles", {}).get("result", {})
     entries = found.items() if isinstance(found, dict) else ()
     manifests = {name: entry.get("manifest", {}) for name, entry in entries if isinstance(entry, dict)}
     if options.bundle:

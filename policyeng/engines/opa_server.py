@@ -88,7 +88,7 @@ class OpaConnection:
         """Close the sockets."""
         self._client.close_connection()
 
-    def ask(self, path: str, document: JsonObject) -> JsonObject:
+    def query(self, path: str, document: JsonObject) -> JsonObject:
         """Return the response for a path below `data`, with strict builtin errors, `provenance`, and any `result`.
 
         Raises:
@@ -355,7 +355,7 @@ class PrivateServer:
             )
         except OSError as error:
             raise EngineError(f"cannot start the private OPA server: {error}", remedy="use `--opa-url`") from None
-        assert self._guard.stdout is not None  # noqa: S101  # a pipe was asked for
+        assert self._guard.stdout is not None  # noqa: S101  # a pipe was requested
         self.pid = int(self._guard.stdout.readline() or 0)  # none when the shell was killed already
         self._killing = threading.Lock()
         self._reader = threading.Thread(target=self._read, args=(self._guard,), daemon=True)
@@ -384,8 +384,8 @@ class PrivateServer:
         """Wait until our server responds with its bundle loaded; return False if it has ended."""
         last = time.monotonic() + _READY_SECONDS
         while time.monotonic() < last:
-            with suppress(EngineError):  # it is not there yet, or another has the port
-                if self.connection.ask("system/policyeng", {}).get("result") == self._secret:
+            with suppress(EngineError):  # it has not started yet, or another has the port
+                if self.connection.query("system/policyeng", {}).get("result") == self._secret:
                     return True
             self._reader.join(0.01)
             if not self.alive:

@@ -1,4 +1,4 @@
-"""Evaluate pairs and record what each of them reads."""
+"""Evaluate pairs and record what each reads."""
 
 from __future__ import annotations
 

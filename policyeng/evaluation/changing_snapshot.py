@@ -98,8 +98,8 @@ class ChangingSnapshot:
         }
         for name in ("by_scope", "by_extended"):
             collections[name] = SortedDict(
-                (scope, SortedDict((kind, ReadOnlyList(ids)) for kind, ids in held.items()))
-                for scope, held in getattr(view, name).items()
+                (scope, SortedDict((kind, ReadOnlyList(ids)) for kind, ids in lists.items()))
+                for scope, lists in getattr(view, name).items()
             )
         for name in ("by_host", "by_subnet", "by_guid"):
             collections[name] = SortedDict((key, ReadOnlyList(ids)) for key, ids in getattr(view, name).items())
@@ -324,7 +324,7 @@ class ChangingSnapshot:
         elif row.after is None:
             edits.splice(self._ids, at, 1, [])
             edits.drop(self._position, row.key)
-        kinds = [side and side.judged_type for side in (row.before, row.after)]
+        kinds = [side and side.target_type for side in (row.before, row.after)]
         places = [
             (kind, bisect_left(self._ids_by_type.get(kind, ()), row.key), int(kind == kinds[0]), kind == kinds[1])
             for kind in dict.fromkeys(filter(None, kinds))
@@ -465,7 +465,7 @@ def _readers(becomes: Mapping[str, Becomes]) -> dict[str, Reader | None]:
 
 def _find_workspace(subject: Resource) -> str:
     """Return the lower-case id of the workspace of a resource or workload; empty if none, or for a workspace."""
-    if subject.judged_type == "workload":
+    if subject.target_type == "workload":
         return lowered(subject.document.get("workspaceId") or "")
     key = lowered(subject.document["id"])
     home = workspace_of(key)
@@ -597,7 +597,7 @@ class Invalidation:
         if row.after is None:
             return
         matcher = Taking(row.after)
-        selectors = self._by_kind.get(row.after.judged_type, ())
+        selectors = self._by_kind.get(row.after.target_type, ())
         yield from (number for number, selector in selectors if matcher.takes(selector))
 
     def _all_of(self, own: Iterable[int]) -> Iterator[Numbers]:

@@ -99,7 +99,7 @@ def prepare(
     estate = estate_of(snapshot, bundle.facts)
     if problems:
         estate = replace(estate, problems=(*problems, *estate.problems))
-    if is_whole(estate.covers) and not bundle.asked_types:  # no policy reads other types
+    if is_whole(estate.covers) and not bundle.queried_types:  # no policy reads other types
         estate = replace(estate, covers=None)
     complete_parameters = read_only_parameters(bundle, parameters or {})
     planned = tuple(plan(bundle, estate))

@@ -10,7 +10,7 @@ following forms, which collectors write, override it:
 * `metrics at ID: reason` and `quotas at ID: reason`: the same for policies whose text names these.
 * `TYPE at ID, as asked: reason`: not all resources were requested. Those that were requested are evaluated.
 
-Policies do not see lines of these forms, because they would treat each of them as relevant.
+Policies do not see lines of these forms, because they would treat each as relevant.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LINE = lazy_pattern(
 )
 #: The largest number of gaps that one unknown reports.
 _MOST = 5
-#: The most answers of each kind that an index keeps; ids come from requests.
-_MOST_ANSWERS = 1 << 16
+#: The most results of each kind that an index keeps; ids come from requests.
+_MOST_CACHED = 1 << 16
 _SUBSCRIPTION = ("subscriptions", "ID")
 #: Lower-case types whose resources ARM also returns inside the resource above them: without a list, none is missing.
 _INCLUDED = frozenset({f"{WORKSPACE_TYPE}/privateendpointconnections"})
@@ -143,7 +143,7 @@ def list_untyped_gaps(lines: Iterable[str]) -> list[str]:
     return [line for line in lines if _match_line(line) is None]
 
 
-def is_as_asked(line: str) -> bool:
+def is_as_requested(line: str) -> bool:
     """Check whether a line is about resources that were not requested."""
     match = _match_line(line)
     return match is not None and bool(match["asked"])
@@ -225,9 +225,9 @@ class Coverage:
         self._gaps = {kind: Gaps(several) for kind, several in by_kind.items()}
         further = sorted({*self._gaps, *(self._named or ())} - SPELLED.keys())
         self.kinds = (*SPELLED, *further)
-        self.lacks = lru_cache(_MOST_ANSWERS)(self._lacks)
-        self.lacks_on = lru_cache(_MOST_ANSWERS)(self._lacks_on)
-        self.lacks_above = lru_cache(_MOST_ANSWERS)(self._lacks_above)
+        self.lacks = lru_cache(_MOST_CACHED)(self._lacks)
+        self.lacks_on = lru_cache(_MOST_CACHED)(self._lacks_on)
+        self.lacks_above = lru_cache(_MOST_CACHED)(self._lacks_above)
         # Resources outside subscriptions can be extended by others, which the lists of subscriptions do not have.
         scopes = ("", "/") if homes.has_others else ("",)
         self.is_open = homes.is_open

@@ -150,7 +150,7 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
 
 
 def _evidence_in_force(prepared: EvaluationContext, moment: datetime) -> Iterator[Evidence]:
-    """Yield the evidence in force for policies in force and for controls, by id."""
+    """Yield the active evidence for active policies and for controls, by id."""
     policies = {lowered(policy.id) for policy in prepared.bundle.policies}
     for entry in sorted(prepared.snapshot.evidence, key=lambda one: lowered(one.id)):
         is_meant = ":" in entry.for_ or lowered(entry.for_) in policies

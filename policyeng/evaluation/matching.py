@@ -30,7 +30,7 @@ def selectors_of(header: PolicyHeader) -> tuple[Selector, ...]:
 
 @lru_cache(maxsize=8)
 def _all_selectors(key: IdentityKey[Bundle]) -> Sequence[tuple[Selector, ...]]:
-    return [selectors_of(policy.header) for policy in key.held.policies]
+    return [selectors_of(policy.header) for policy in key.value.policies]
 
 
 def selectors_in(bundle: Bundle) -> Sequence[tuple[Selector, ...]]:
@@ -49,7 +49,7 @@ def key_of(value: object) -> object:
 def _selectors(key: IdentityKey[PolicyHeader]) -> tuple[Selector, ...]:
     return tuple(
         Selector(lowered(entry.type), tuple((at, _allowed_keys(allowed)) for at, allowed in entry.where.items()))
-        for entry in key.held.judges
+        for entry in key.value.judges
     )
 
 
@@ -71,7 +71,7 @@ class TargetMatcher:
         self._subjects = subjects
         self._by_type: dict[str, list[int]] = {}
         for index, subject in enumerate(subjects):
-            self._by_type.setdefault(subject.judged_type, []).append(index)
+            self._by_type.setdefault(subject.target_type, []).append(index)
         self._by_value: dict[tuple[str, str], _ByKey] = {}
         self._taken: dict[tuple[Selector, ...], Sequence[int]] = {}
 
@@ -132,7 +132,7 @@ def list_unreadable(judges: Iterable[Selector], subject: Resource) -> tuple[Unkn
     """Return an unknown for each unreadable field that decides whether one of the entries matches a subject."""
     found: dict[str, str] = {}
     for selector in judges:
-        if selector.kind != subject.judged_type:
+        if selector.kind != subject.target_type:
             continue
         lost = dict[str, str]()
         for pointer, allowed in selector.where:

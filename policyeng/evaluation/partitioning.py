@@ -91,7 +91,7 @@ def findings_by_processes(prepared: EvaluationContext, work: EvaluationRequest, 
     evaluated: list[PlannedPair] = []
     found, overruns = dict[int, Entry](), Counter[str]()
     with processes(partition, count, ahead=2) as pool:
-        tasks = [pool.ask(_Partition.evaluate, number) for number in range(len(partition.parts))]
+        tasks = [pool.submit(_Partition.evaluate, number) for number in range(len(partition.parts))]
         for part, task in counted(zip(partition.parts, tasks, strict=True), len(tasks)):
             result = pool.outcome(task)
             if isinstance(result, Lost):

@@ -112,7 +112,7 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
 
 
 def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
-    """Yield each place of a resource's lower-case id in the indices of resources, repeated as often as it is there."""
+    """Yield each place of a resource's lower-case id in the indices of resources, repeated as often as it occurs."""
     kind = lowered(resource["type"])
     for scope in scopes_of(key) or ("/",):
         yield "by_scope", scope, kind
@@ -229,7 +229,7 @@ class Resource(NamedTuple):
 
     Attributes:
         document: the value of `input.resource`; like all inputs of policies, it is read-only.
-        judged_type: lower-case ARM type, `workload`, `approval` or `document`.
+        target_type: lower-case ARM type, `workload`, `approval` or `document`.
         reported_id: the id in findings.
         reported_type: the type in findings.
         home: the ARM id to compare with the scopes of exemptions; empty if there is none.
@@ -242,7 +242,7 @@ class Resource(NamedTuple):
     """
 
     document: JsonObject
-    judged_type: str
+    target_type: str
     reported_id: str
     reported_type: str
     home: str
@@ -469,7 +469,7 @@ def resource_subject(
     kind = lowered(resource["type"])
     return Resource(
         document=resource,
-        judged_type=kind,
+        target_type=kind,
         reported_id=resource["id"],
         reported_type=resource["type"],
         home=resource["id"],
@@ -486,7 +486,7 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
     workspace = workload.document.get("workspaceId") or ""
     return Resource(
         document=workload.document,
-        judged_type="workload",
+        target_type="workload",
         reported_id=workload.reported_id,
         reported_type=workload.document.get("sourceType") or "workload",
         home=workload.reported_id if workload.reported_id.startswith("/") else workspace,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.coverage import is_as_asked
+from policyeng.evaluation.coverage import is_as_requested
 from policyeng.evaluation.input_warnings import of_classifications
 from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.models import Evaluation, Finding, Findings, Outcome, Problem, Severity, Summary, lowered
@@ -85,7 +85,7 @@ def problems_of(prepared: EvaluationContext) -> list[Problem]:
 
 
 def _incomplete(line: str) -> Problem:
-    if is_as_asked(line):
+    if is_as_requested(line):
         return Problem(level="warning", message=f"the snapshot is limited on request: {line}")
     return Problem(level="warning", message=f"the snapshot is incomplete: {line}", kind="unread")
 

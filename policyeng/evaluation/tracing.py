@@ -53,12 +53,12 @@ _NOTHING = object()
 
 def name_of(subject: Resource) -> str:
     """Return the name of a subject in recorded reads."""
-    kind = subject.judged_type if subject.judged_type in _STATED else ""
+    kind = subject.target_type if subject.target_type in _STATED else ""
     return f"{kind}:{lowered(subject.reported_id)}"
 
 
 def trace_pairs(prepared: EvaluationContext, work: EvaluationRequest) -> Iterator[tuple[Pair, Traced]]:
-    """Evaluate pairs, and record what each of them reads, by the names that `name_of` returns.
+    """Evaluate pairs, and record what each reads, by the names that `name_of` returns.
 
     Args:
         prepared: a snapshot.
@@ -151,10 +151,10 @@ class Differences:
         found = {*self.members, *self.keys}
         for row in self.rows:
             for side in (row.before, row.after):
-                if side is not None and side.judged_type in _STATED:
-                    found.add(f"/snapshot/{side.judged_type}s")
+                if side is not None and side.target_type in _STATED:
+                    found.add(f"/snapshot/{side.target_type}s")
                 elif side is not None:
-                    kind, key = escape(side.judged_type), escape(row.key)
+                    kind, key = escape(side.target_type), escape(row.key)
                     found |= {"/snapshot/resources", f"/snapshot/by_type/{kind}", f"/snapshot/by_id/{key}"}
         return sorted(found)
 
@@ -168,14 +168,14 @@ class Differences:
         moved: dict[str, list[int]] = {}
         for row in self.rows:
             sides = [side for side in (row.before, row.after) if side is not None]
-            if sides[0].judged_type in _STATED:
+            if sides[0].target_type in _STATED:
                 if len(sides) == 1:
-                    self.members.add(f"/snapshot/{sides[0].judged_type}s")
+                    self.members.add(f"/snapshot/{sides[0].target_type}s")
                 continue
             if is_added_or_removed(row):
-                self.members |= {"/snapshot/resources", f"/snapshot/by_type/{escape(sides[0].judged_type)}"}
+                self.members |= {"/snapshot/resources", f"/snapshot/by_type/{escape(sides[0].target_type)}"}
                 self.keys.add(f"/snapshot/by_id/{escape(row.key)}")
-            kinds = [side and side.judged_type for side in (row.before, row.after)]
+            kinds = [side and side.target_type for side in (row.before, row.after)]
             if kinds[0] != kinds[1]:
                 for kind, change in zip(kinds, (-1, 1), strict=True):
                     if kind is not None:
@@ -206,7 +206,7 @@ class Differences:
             if not known:
                 self.keys.add(holder)
             elif not after:
-                # What holds nothing else goes with its last entry.
+                # A container without entries is removed, too.
                 emptied.setdefault(holder, set()).add(keys[-1])
                 self.keys.update([holder] if len(emptied[holder]) == len(known) else [])
 
@@ -333,7 +333,7 @@ def touched_pairs(
     subjects, judges = prepared.estate.subjects, selectors_in(prepared.bundle)
     kinds = {number: {one.kind for one in judges[number]} for number in wanted}
     evaluated = {
-        number: [at for at in positions if subjects[at].judged_type in kinds[number]]
+        number: [at for at in positions if subjects[at].target_type in kinds[number]]
         for number, positions in wanted.items()
     }
     planned = tuple(plan(prepared.bundle, prepared.estate, evaluated))
@@ -370,7 +370,7 @@ def _pair_sides(rows: Iterable[SubjectChange]) -> Iterator[tuple[str, JsonObject
     """Yield the key and both states of each row that is a resource."""
     for row in rows:
         side = row.before or row.after
-        if side is not None and side.judged_type not in _STATED:
+        if side is not None and side.target_type not in _STATED:
             yield row.key, row.before and row.before.document, row.after and row.after.document
 
 
@@ -382,7 +382,7 @@ def _is_marked_differently(row: SubjectChange) -> bool:
 
 def _has_indexed_fields(row: SubjectChange) -> bool:
     return any(
-        side is not None and side.judged_type in (COMPUTE_TYPE, CLUSTER_TYPE) for side in (row.before, row.after)
+        side is not None and side.target_type in (COMPUTE_TYPE, CLUSTER_TYPE) for side in (row.before, row.after)
     )
 
 
@@ -437,6 +437,6 @@ def _json(subject: Resource) -> bytes:
 def _by_key(subjects: Sequence[Resource]) -> Mapping[tuple[bool, str], Sequence[Resource]]:
     found: dict[tuple[bool, str], list[Resource]] = {}
     for subject in subjects:
-        key = subject.judged_type in _STATED, lowered(subject.reported_id)
+        key = subject.target_type in _STATED, lowered(subject.reported_id)
         found.setdefault(key, []).append(subject)
     return found

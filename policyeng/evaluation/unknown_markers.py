@@ -101,8 +101,8 @@ class EstateMarking:
             self._open_scopes(whole)
         for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
             if lost := tuple(causes):
-                held = {key: MarkedList(ids, lost) for key, ids in snapshot[name].items()}
-                whole[name] = MarkedObject(held, lost)
+                lists = {key: MarkedList(ids, lost) for key, ids in snapshot[name].items()}
+                whole[name] = MarkedObject(lists, lost)
         for gap in self._stated:
             self._open_stated(whole, gap)
         return whole, found
@@ -124,8 +124,8 @@ class EstateMarking:
         whole["by_type"] = _like(
             snapshot["by_type"],
             {
-                kind: _like(held, [changed.get(id(one), one) for one in held])
-                for kind, held in snapshot["by_type"].items()
+                kind: _like(members, [changed.get(id(one), one) for one in members])
+                for kind, members in snapshot["by_type"].items()
             },
         )
         return whole, found
@@ -159,17 +159,17 @@ class EstateMarking:
 
     def _open_extensions(self, marked: Mapping[str, Value], arm_ids: Iterable[str]) -> dict[str, _OpenObject]:
         """Return the extension resources on some ids by type, marked as incomplete where lists were not read."""
-        keys, held = list(arm_ids), marked.get("by_extended", {})
-        on_each, lacking = map(held.get, keys, repeat({})), map(partial, repeat(self._coverage.lacks_on), keys)
+        keys, types = list(arm_ids), marked.get("by_extended", {})
+        on_each, lacking = map(types.get, keys, repeat({})), map(partial, repeat(self._coverage.lacks_on), keys)
         return dict(zip(keys, map(_open_types, on_each, lacking, repeat((self._coverage.anywhere,))), strict=True))
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Mark the lists of resources that were not read as incomplete."""
         coverage, lacks, anywhere = self._coverage, self._coverage.lacks, (self._coverage.anywhere,)
-        by_type = {kind: _mark_list(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
+        by_type = {kind: _mark_list(types, lacks(kind, "")) for kind, types in marked["by_type"].items()}
         scopes = {"/": {}, **marked.get("by_scope", {})}
         by_scope = {
-            scope: _open_types(held, partial(coverage.lacks, scope=scope), anywhere) for scope, held in scopes.items()
+            scope: _open_types(types, partial(coverage.lacks, scope=scope), anywhere) for scope, types in scopes.items()
         }
         by_scope["/"] = _open_types(scopes["/"], coverage.lacks_above, anywhere)
         by_extended = self._open_extensions(marked, dict.fromkeys(_list_extendable(marked)))
@@ -200,12 +200,12 @@ class EstateMarking:
         marked[gap.kind] = MarkedList(list.__iter__(marked[gap.kind]), causes)
         if gap.kind == "metrics":
             measured = marked.get("by_measured", {})
-            held = {
+            positions_by_key = {
                 key: MarkedList(list.__iter__(positions), causes) if gap.meets(key) else positions
                 for key, positions in dict.items(measured)
             }
             marked["by_measured"] = _OpenObject(
-                held, causes, lambda key: _both(causes if gap.meets(key) else (), measured, key)
+                positions_by_key, causes, lambda key: _both(causes if gap.meets(key) else (), measured, key)
             )
 
     def _hosts(self) -> Iterator[Cause]:
@@ -224,7 +224,7 @@ class EstateMarking:
         """Yield the causes for unreadable fields from which an index is built."""
         for at in self._partly:
             one = self._subjects[at]
-            if one.judged_type in kinds:
+            if one.target_type in kinds:
                 lost = unread(one.document, one.unreadable, one.carried, pointers)
                 yield from ((f"{one.reported_id}:{pointer}", reason) for pointer, reason in lost)
 
@@ -272,8 +272,8 @@ def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[i
     if estate.covers is None or not is_whole(estate.covers):
         return Markings(common, {})
     homes = Homes.of(estate.view.by_scope)
-    found = {named: mark_snapshot(estate, named, placed, homes) for named in frozenset(bundle.asked_types.values())}
-    apart = {number: marking for number, named in bundle.asked_types.items() if (marking := found[named])}
+    found = {named: mark_snapshot(estate, named, placed, homes) for named in frozenset(bundle.queried_types.values())}
+    apart = {number: marking for number, named in bundle.queried_types.items() if (marking := found[named])}
     return Markings(common, apart)
 
 
@@ -292,11 +292,13 @@ def _mark_list(members: Value, causes: tuple[Cause, ...]) -> Value:
 
 
 def _open_types(
-    held: Mapping[str, Value], lacks: Callable[[str], tuple[Cause, ...]], anywhere: tuple[Cause, ...]
+    lists: Mapping[str, Value], lacks: Callable[[str], tuple[Cause, ...]], anywhere: tuple[Cause, ...]
 ) -> _OpenObject:
     """Return lists of ids by type, marked as incomplete where `lacks` returns causes for the type."""
     # A snapshot has as many of these as scopes, so that no loop in Python makes them.
-    return _OpenObject(dict(zip(held, map(_mark_list, held.values(), map(lacks, held)), strict=True)), anywhere, lacks)
+    return _OpenObject(
+        dict(zip(lists, map(_mark_list, lists.values(), map(lacks, lists)), strict=True)), anywhere, lacks
+    )
 
 
 def _both(causes: tuple[Cause, ...], other: Value, key: str) -> tuple[Cause, ...]:

@@ -34,12 +34,12 @@ def needs_approval(series: str, facts: Facts, parameters: JsonObject) -> bool:
 
 
 def lapse_of(approval: JsonObject) -> datetime | None:
-    """Return the moment from which an approval is no longer in force; None for one that does not lapse."""
+    """Return the moment from which an approval is no longer active; None for one that does not lapse."""
     return moment_of(approval.get("expiresAt"))
 
 
 def list_lapses(approval: JsonObject, moment: datetime) -> Iterator[str]:
-    """Yield why an approval counts for nothing at a moment, in a fixed order; nothing when it is in force."""
+    """Yield why an approval counts for nothing at a moment, in a fixed order; nothing if it is active."""
     granted, expires = moment_of(approval.get("grantedAt")), lapse_of(approval)
     if fold(approval.get("status")) != "granted":
         yield "not granted"

@@ -105,8 +105,8 @@ _NONE: Mapping[str, str] = {}
 NO_SPELLINGS: Spellings = {}
 REMOVE_ONE = "remove one of the two"
 #: What names the resource, and what is the user's.
-_AS_THEY_STAND = ("/id", "/type", "/tags")
-#: What holds names that the user gives.
+_UNCHANGED = ("/id", "/type", "/tags")
+#: Members that contain names from the user.
 _NAMED_BY_USERS = frozenset(
     {
         "environmentVariables",
@@ -216,7 +216,7 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
         pointer, place = f"/{escaped(name)}", f"/{escaped(key)}"
         if name != key:
             fields[pointer] = place
-        if pointer not in _AS_THEY_STAND:
+        if pointer not in _UNCHANGED:
             inner = _word(inner, name, names)
             inner = respell(inner, fields, place, pointer, names, own_map=own_map)
         made[name] = inner
@@ -227,7 +227,7 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
 def _names(is_ours: bool, kind: str, spellings: IdentityKey[Spellings]) -> tuple[Mapping[str, str], set[str]]:
     """Return the known names of a lower-case type by lower-case name, and those to add to them."""
     known = _SPELLED if is_ours else _SPELLED_ELSEWHERE
-    more = spellings.held
+    more = spellings.value
     names = {**more.get("", {}), **more.get(kind, {}), **known}
     return names, set(names.values())
 
@@ -292,7 +292,7 @@ def _find_odd_members(
     if isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _find_odd_members(entry, names, f"{here}/{index}", own_map=own_map)
-    if not isinstance(value, dict) or here in _AS_THEY_STAND:
+    if not isinstance(value, dict) or here in _UNCHANGED:
         return
     by_users = _is_named_by_users(here, own_map=own_map)
     alike: dict[str, list[str]] = {}
@@ -301,7 +301,7 @@ def _find_odd_members(
     for name, keys in alike.items():
         for key in keys:
             inner, pointer = value[key], f"{here}/{escaped(key)}"
-            is_word = not by_users and pointer not in _AS_THEY_STAND
+            is_word = not by_users and pointer not in _UNCHANGED
             if name != key or (is_word and _word(inner, name, names) != inner):
                 others = {*keys} - {key}  # which of them is chosen does not depend on the order of members
                 other = name if name in others else min(others, default=None)

@@ -1,7 +1,7 @@
 """The catalogue of facts as values: VM sizes and series, isolated sizes, retirements, roles, and what each row cites.
 
 It is the same document that Rego sees as `data.facts` (files `policies/facts/<name>/data.json`). Nothing is copied or
-modelled when it is loaded; a row becomes a value when it is asked for. Names compare without case.
+modelled when it is loaded; a row becomes a value when it is first used. Names compare without case.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Facts:
 
     @cached_property
     def _sizes(self) -> dict[str, VmSize]:
-        """The VM sizes that were asked for, by lower-case name."""
+        """The VM sizes that were looked up, by lower-case name."""
         return {}
 
     def sizes_of(self, series: str) -> tuple[VmSize, ...]:
@@ -203,7 +203,7 @@ class Facts:
 
     @cached_property
     def _series(self) -> dict[tuple[str, str], VmSeries]:
-        """The series that were asked for, by their table and their lower-case name."""
+        """The series that were looked up, by their table and their lower-case name."""
         return {}
 
     @cached_property

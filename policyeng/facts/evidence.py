@@ -12,7 +12,7 @@ from policyeng.models import Evidence, JsonObject, lowered
 from policyeng.named import NamedTuple
 from policyeng.redaction import masked_message
 
-#: The scope of evidence for all that a snapshot holds.
+#: The scope of evidence for everything in a snapshot.
 WHOLE_SNAPSHOT = "-"
 #: The longest time for which evidence may be given.
 LONGEST = timedelta(days=365)
@@ -23,7 +23,7 @@ class CountedEvidence(NamedTuple):
 
     Attributes:
         entry: as policies see it.
-        state: whether it is in force or lapsed at that moment.
+        state: whether it is active or lapsed at that moment.
         covers: whether its scope covers the place; None if that depends on a part of an id that is not known.
     """
 
@@ -43,7 +43,7 @@ def count_evidence(
 ) -> Iterator[CountedEvidence]:
     """Yield the entries for a subject that were given by a moment and cover, or may cover, a place.
 
-    An entry is in force from `givenAt` until just before `expiresAt`.
+    An entry is active from `givenAt` until just before `expiresAt`.
 
     Args:
         entries: as policies see them, with the names of JSON.

@@ -136,7 +136,7 @@ def is_at_or_under(arm_id: str, scope: str) -> bool:
 
 
 def resource_group_of(arm_id: str) -> str | None:
-    """Return the lower-case id of the resource group that holds an id, or `None`."""
+    """Return the lower-case id of the resource group that contains an id, or `None`."""
     parts = segments(arm_id) or ()
     return _joined(parts[:4]) if parts[:1] == ("subscriptions",) and parts[2:3] == ("resourcegroups",) else None
 
@@ -159,7 +159,7 @@ def index_scopes(scopes: Iterable[Iterable[str]]) -> ScopeIndex:
 
 
 def positions_near(indexed: ScopeIndex, arm_id: str) -> list[int]:
-    """Return, in their order, the positions in an index of scopes that may hold an id."""
+    """Return, in their order, the positions in an index of scopes that may contain an id."""
     parts = segments(arm_id) or ()
     scopes = indexed if is_open(arm_id) else [parts[:depth] for depth in range(len(parts) + 1)]
     return sorted({position for scope in scopes for position in indexed.get(scope, ())})

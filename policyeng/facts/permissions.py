@@ -81,13 +81,13 @@ def granted(permissions: object, action: str, *, data_action: bool = False) -> b
     Args:
         permissions: objects with `actions`, `notActions`, `dataActions`, `notDataActions` and `condition`.
         action: one action in full; a `*` in it is taken as that character.
-        data_action: ask the data plane (`dataActions` minus `notDataActions`).
+        data_action: use the data plane (`dataActions` minus `notDataActions`).
     """
     if not isinstance(permissions, list | tuple):
         return None
     plane = _DATA_PLANE if data_action else _CONTROL_PLANE
-    answers = {_granted(block, action, plane) for block in permissions}
-    return True if True in answers else None if None in answers else False
+    results = {_granted(block, action, plane) for block in permissions}
+    return True if True in results else None if None in results else False
 
 
 def _granted(block: object, action: str, plane: tuple[str, str]) -> bool | None:

@@ -38,7 +38,7 @@ class Steady:
 
 @frozen
 class ReservationScope:
-    """Where machines run that may be reserved: the id that the scope must hold, the size, the region, and when."""
+    """Where machines run that may be reserved: the id that the scope must contain, the size, the region, and when."""
 
     arm_id: str
     size: str
@@ -92,8 +92,8 @@ def reserves(reservation: JsonObject, place: ReservationScope, facts: Facts) -> 
     Its scope is shared, or the listed subscriptions and resource groups; the subscriptions of a management group are
     unknown.
     """
-    answers = [part(reservation, place, facts) for part in _PARTS]
-    return next((answer for answer in (False, None) if answer in answers), True)
+    results = [part(reservation, place, facts) for part in _PARTS]
+    return next((answer for answer in (False, None) if answer in results), True)
 
 
 def _is_of_machines(reservation: JsonObject, _place: ReservationScope, _facts: Facts) -> bool | None:
@@ -162,8 +162,8 @@ def _is_in_scope(reservation: JsonObject, place: ReservationScope, _facts: Facts
         return True
     if kind not in _LIMITED or not scopes:
         return None
-    answers = [ids.covers(scope, place.arm_id) for scope in scopes]
-    return next((answer for answer in (True, None) if answer in answers), False)
+    results = [ids.covers(scope, place.arm_id) for scope in scopes]
+    return next((answer for answer in (True, None) if answer in results), False)
 
 
 def _scopes_of(reservation: JsonObject) -> tuple[str, list[str]]:

@@ -90,7 +90,7 @@ def subnets_of(resource: JsonObject) -> list[str]:
 def subnet_in(
     by_id: Mapping[str, JsonObject], key: str, once: Callable[[str, Callable[[], _Parts]], _Parts] = _each_time
 ) -> JsonObject | None:
-    """Return the subnet of a key: a resource of its own, or a part of its virtual network; None when neither is there.
+    """Return the subnet of a key: a resource of its own, or a part of its virtual network; None if neither exists.
 
     Args:
         by_id: the resources of a snapshot by lower-case id.

@@ -114,7 +114,7 @@ def _is_asset(kind: str) -> bool:
 def format_value(value: object) -> str:
     """Return how a reason writes a value down: of a long text only the length.
 
-    Reports mask texts that hold a secret, and would not know a part of one.
+    Reports mask texts that contain a secret, and would not know a part of one.
     """
     if not isinstance(value, str):
         return "not text"
@@ -126,7 +126,7 @@ def regulated(resource: JsonObject, workspace: JsonObject | None, sensitive: Ite
     """Return whether the work on a resource is regulated.
 
     `hbiWorkspace` of the workspace makes it so, and so does the tag of the resource, else of the workspace. It is
-    undecided when nothing makes it regulated and something that could is missing or unreadable. A tag that is there in
+    undecided when nothing makes it regulated and something that could is missing or unreadable. A tag that exists in
     several spellings makes it so with any of its values.
 
     Args:
@@ -180,7 +180,7 @@ def stage(resource: JsonObject, workspace: JsonObject | None) -> WorkloadStage:
 def _stage(values: Sequence[object], name: str, of: str) -> WorkloadStage:
     """Return the stage that the values of one tag give.
 
-    There are several where its name is there in other letters, too.
+    There are several if its name also exists in other letters.
     """
     value, folds = values[0], {fold(value) for value in values}
     if len(folds) > 1:

@@ -1,7 +1,7 @@
 """What every noun is made of: frozen, camelCase in JSON, snake_case in Python, unknown keys refused by name.
 
 Nouns are dataclasses of the standard library. Pydantic validates them, writes them and describes them as JSON Schemas,
-and is loaded when something asks for that: loading it takes longer than evaluating a small snapshot.
+and is loaded when something needs that: loading it takes longer than evaluating a small snapshot.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Model(_Base):
         return adapter_of(type(self)).dump_json(self._whole(), **self._written(options)).decode()
 
     def _whole(self) -> Self:
-        """Return it with all values made that are made when they are asked for."""
+        """Return it with all values made that are otherwise made when they are first used."""
         return self
 
     def _written(self, options: JsonObject) -> JsonObject:

@@ -242,7 +242,7 @@ class Carried(Model):
 
 
 class FilePlaces(Protocol):
-    """A file that was read, asked for lines and columns when a report needs them."""
+    """A file that was read, which gives lines and columns when a report needs them."""
 
     def places(self, pointers: Sequence[str]) -> list[tuple[int, int]]:
         """Return line and column (from 1) of each JSON Pointer, or of the nearest field above it that exists."""

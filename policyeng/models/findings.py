@@ -331,7 +331,7 @@ class Passed(NamedTuple):
 
 
 class Findings(Sequence[Finding]):
-    """Findings in their order; those that pass are made when they are asked for."""
+    """Findings in their order; those that pass are made when they are first used."""
 
     def __init__(self, entries: Sequence[Finding | Passed]) -> None:
         self.entries = entries
@@ -683,7 +683,7 @@ class Decision(Model):
         undecided: findings that the change leaves unknown, where it introduces them or they sit on what it changes.
         exempted: failures that an exemption accepts, where the change introduces them or they sit on what it changes.
         standing: failures and errors after the change that were there before and are not blamed on it: those on what it
-            changes, and all others where they are asked for.
+            changes, and all others if they are requested.
         cleared: failures and errors before the change that it ends; as they were.
         problems: what a reader must know of the run; an `error` that the change brings denies.
 

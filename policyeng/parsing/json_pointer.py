@@ -60,7 +60,7 @@ def filled(source: object, parts: Sequence[str], value: object) -> object:
 def merged(target: Any, patch: Any, *, keep_null: bool = False) -> Any:
     """Return a document with a merge patch applied; `keep_null` keeps deletions, to merge two patches.
 
-    Nothing that is given is changed, and what no patch touches is shared. Both are trees that JSON could hold.
+    Nothing that is given is changed, and what no patch touches is shared. Both are trees of JSON values.
     """
     if not isinstance(patch, dict):
         return patch

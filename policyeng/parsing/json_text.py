@@ -255,10 +255,10 @@ def _read_digits(text: str, at: int) -> int:
 class _PointerNode:
     """A value that pointers name or pass: where they are among the pointers, and the members that they lead to."""
 
-    __slots__ = ("asked", "members")
+    __slots__ = ("indices", "members")
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.indices: list[int] = []
         self.members: dict[str, _PointerNode] = {}
 
 
@@ -268,25 +268,25 @@ class _Holder:
     Attributes:
         index: of the next member; -1 in an object.
         starts: where the first members of an array begin, as far as that is known.
-        asked: the indices that pointers lead to, in order.
+        indices: the indices that pointers lead to, in order.
     """
 
-    __slots__ = ("asked", "index", "members", "starts")
+    __slots__ = ("index", "indices", "members", "starts")
 
     def __init__(self, members: dict[str, _PointerNode], starts: list[int] | None) -> None:
         self.members = members
         self.index = -1 if starts is None else 0
         self.starts = [] if starts is None else starts
-        self.asked = deque([] if starts is None else sorted(int(key) for key in members if _INDEX.fullmatch(key)))
+        self.indices = deque([] if starts is None else sorted(int(key) for key in members if _INDEX.fullmatch(key)))
 
     def skip(self, at: int) -> int:
-        """Pass members of an array, the next of which is at a place, up to one that is asked for or not known."""
+        """Pass members of an array, the next of which is at a place, up to one that is needed or not known."""
         if self.index == len(self.starts):
             self.starts.append(at)
-        while self.asked and self.asked[0] < self.index:
-            self.asked.popleft()
+        while self.indices and self.indices[0] < self.index:
+            self.indices.popleft()
         last = len(self.starts) - 1
-        self.index = min(self.asked[0], last) if self.asked else last
+        self.index = min(self.indices[0], last) if self.indices else last
         return self.starts[self.index]
 
 
@@ -298,8 +298,8 @@ def find_places(
     Args:
         content: the document.
         pointers: to its values.
-        starts: by the place of an array in it, where its first members begin. It is added to, so that who asks again
-            has less of the document read.
+        starts: by the place of an array in it, where its first members begin. It is added to, so that the next call
+            reads less of the document.
     """
     starts = {} if starts is None else starts
     text = content.decode(errors="replace")
@@ -310,11 +310,11 @@ def find_places(
     at = _past(_SPACE, text, 0)
     while at < len(text):
         opens = text[at] in "[{"
-        if node and node.asked:
+        if node and node.indices:
             if newlines := text.count("\n", measured, at):
                 line, line_start = line + newlines, text.rindex("\n", measured, at) + 1
             measured = at
-            for position in node.asked:
+            for position in node.indices:
                 places[position] = (line, at - line_start + 1)
         if opens and ((node and node.members) or at in starts):  # an array that was read is passed from its last member
             members = node.members if node else {}
@@ -374,7 +374,7 @@ def _tree(pointers: Sequence[str]) -> _PointerNode:
         node = root
         for key in keys_of(pointer):
             node = node.members.setdefault(key, _PointerNode())
-        node.asked.append(position)
+        node.indices.append(position)
     return root
 
 

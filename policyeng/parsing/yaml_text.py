@@ -118,13 +118,13 @@ def _pointers(part: YamlPart, pointer: str) -> Iterator[str]:
         yield from _pointers(inner, f"{pointer}/{escaped(key)}")
 
 
-#: How many values a document may hold, those that aliases repeat counted each time.
+#: How many values a document may contain, those that aliases repeat counted each time.
 MAX_VALUES = 1_000_000
-#: How many documents a stream may hold, empty ones too.
+#: How many documents a stream may contain, empty ones too.
 MAX_DOCUMENTS = 10_000
-#: How many tag directives a file may hold: the parser compares each with all before it.
+#: How many tag directives a file may contain: the parser compares each with all before it.
 MAX_DIRECTIVES = 1000
-#: How many characters aliases may repeat, because an expanded copy of the document contains each of them.
+#: How many characters aliases may repeat, because an expanded copy of the document contains them all.
 MAX_REPEATED = 16 * 1024 * 1024
 
 

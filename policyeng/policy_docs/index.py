@@ -1,4 +1,4 @@
-"""The index of the pages, and the directory that holds them all."""
+"""The index of the pages, and the directory that contains them."""
 
 from __future__ import annotations
 

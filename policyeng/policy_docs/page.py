@@ -136,7 +136,7 @@ class CaseGroup(NamedTuple):
 
 
 def case_groups(file: CaseFile) -> Iterator[CaseGroup]:
-    """Yield the cases by outcome, as they are written, without what holds for all of them."""
+    """Yield the cases by outcome, as they are written, without what applies to all of them."""
     groups = zip(_OUTCOMES.items(), (file.pass_, file.fail, file.unknown, file.not_judged), strict=True)
     for (verdict, title), cases in groups:
         if cases:
@@ -144,7 +144,7 @@ def case_groups(file: CaseFile) -> Iterator[CaseGroup]:
 
 
 def shared_case(file: CaseFile) -> JsonObject:
-    """Return what holds for all cases of a file."""
+    """Return what applies to all cases of a file."""
     return {name: value for name, value in _describe_case(file).items() if name in _SHARED}
 
 

@@ -1,4 +1,4 @@
-"""Record until when, and since when, an evaluation that reads the clock comes to the same.
+"""Record until when, and since when, an evaluation that reads the clock has the same result.
 
 A clock is a number of microseconds since 1970. Each comparison with it shows at which time the outcome changes. If the
 clock is not used in another way, the evaluation has the same result between the nearest of these times.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-#: What is said of any other use of the clock.
+#: What is recorded for any other use of the clock.
 OTHER_USE = ("/as_of", "the clock is used otherwise than in a comparison")
 
 
@@ -32,7 +32,7 @@ class Unchanged(NamedTuple):
     until: int | None = None
 
     def includes(self, clock: datetime) -> bool:
-        """Return whether evaluations come to the same at a clock."""
+        """Return whether evaluations have the same result at a clock."""
         now = microseconds_of(clock)
         return (self.since is None or self.since <= now) and (self.until is None or now < self.until)
 
@@ -42,7 +42,7 @@ class Clock:
 
     Attributes:
         moment: what it shows.
-        unchanged: between which clocks they come to the same; None once the clock was used in another way.
+        unchanged: between which clocks they have the same result; None once the clock was used in another way.
     """
 
     def __init__(self, moment: datetime) -> None:
@@ -52,7 +52,7 @@ class Clock:
         self.unchanged: Unchanged | None = Unchanged()
 
     def has_come(self, moment: int) -> bool:
-        """Return whether the clock has come to a moment, in microseconds, and record that it was compared with it."""
+        """Return whether the clock has reached a moment, in microseconds, and record that it was compared with it."""
         known = self.unchanged
         if self.now >= moment:
             if known is not None and (known.since is None or known.since < moment):

@@ -1,6 +1,6 @@
 """Compile resolved rules to Python functions.
 
-Each rule is a function; each body is a loop that runs once (`while True`), so that an expression that fails goes on
+Each rule is a function; each body is a loop that runs once (`while True`), so that an expression that fails continues
 with `break` or, within a loop over a collection, with `continue`. The text that is compiled has names of this module:
 what a policy contains is a constant with a name (`k3`). The syntax tree of the text gets the lines of the Rego file.
 """
@@ -635,7 +635,7 @@ class _Writer:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Write lines after which control goes on, whether they fail or not."""
+        """Write lines after which control continues, whether they fail or not."""
         before = self.fail, dict(self.bound), dict(self.known), self.depth, self.nested, self.loops
         kinds = dict(self.kinds)
         self.line("while True:")
@@ -717,7 +717,7 @@ class _Writer:
         succeed()
 
     def join(self, body: Body) -> bool:
-        """Write the loop that a body begins with over those members that its first conditions can hold for.
+        """Write the loop that a body begins with over those members for which its first conditions can be true.
 
         Where `some x in xs` comes before conditions such as `f(x.name) == wanted`, the members of a list that is used
         several times are found by what `f(x.name)` is for each, so that not each use walks all of them. The conditions
@@ -1388,7 +1388,7 @@ class _Writer:
             if self.compiler.replaced_by(node.path):
                 name = self.keep(f"{function}()")
             else:
-                # The look-up in the cache is here, because most rules are asked for several times.
+                # The look-up in the cache is here, because most rules are evaluated several times.
                 cache, key = self.compiler.cache_of(node), self.compiler.scalar(function)
                 name = self.keep(f"{cache}.get({key}, MISSING)")
                 self.line(f"if {name} is MISSING: {name} = {function}()")

@@ -116,7 +116,7 @@ class _Lexer:
             self.add(kind, text, end)
 
     def sign(self, text: str, end: int) -> None:
-        """Add a sign; the brace that ends an expression of a template goes on with the template."""
+        """Add a sign; the brace that ends an expression of a template continues the template."""
         if self.quotes and text == "}" and self.braces[-1] == 0:
             self.add(text, text, end)
             self.template_part(end)

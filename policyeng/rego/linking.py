@@ -45,7 +45,7 @@ class Linked:
         """Compile a query.
 
         Returns:
-            Its code, the name of its function there, and the program anew where the query replaces what rules do not
+            Its code, the name of its function there, and the program again where the query replaces what rules do not
             look for.
 
         Raises:
@@ -93,7 +93,7 @@ def compile_modules(
     Args:
         modules: texts by file name.
         data: base data below `data`.
-        version: of Rego, where a module does not say its own: 0 or 1.
+        version: of Rego, where a module does not state its own: 0 or 1.
         strict: refuse what OPA refuses in strict mode, too.
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
 
@@ -155,7 +155,7 @@ def link(
             head = [*definition.path, *(term for term in (definition.key, branch.value) if term is not None)]
             orderer.check_head(head, branch.body, bound)
             branch.body = orderer.order(branch.body, bound)
-        # The result of a call that is refused is unsafe, too, which says nothing more.
+        # The result of a call that is refused is unsafe, too, which adds no information.
         faults += [fault for fault in orderer.faults if (fault.source.file, fault.offset) not in unknown]
     if faults:
         raise RegoError(*faults)

@@ -1,7 +1,7 @@
 """Write the form of a program that handles markers: what is undecided ends a body or an iteration, not the evaluation.
 
-Each body of a rule and each iteration of a loop catches `Undecided` by itself and goes on. What is left decides: a
-constant rule needs one definite body, a set or comprehension keeps its definite members and says that there may be
+Each body of a rule and each iteration of a loop catches `Undecided` by itself and continues. What is left decides: a
+constant rule needs one definite body, a set or comprehension keeps its definite members and records that there may be
 others.
 """
 
@@ -148,7 +148,7 @@ class _HandledWriter(_Writer):
                     self.line(f"if {leave}: break")
 
     def _begin_try(self, names: Iterable[str] = ()) -> None:
-        """Begin to catch what is undecided, with names that have values here; not where Python takes no more blocks."""
+        """Begin to catch what is undecided, with names that have values here; not if Python allows no more blocks."""
         if self.handlers is None:
             return
         if self.nested >= _DEEPEST:
@@ -173,7 +173,7 @@ class _HandledWriter(_Writer):
         first = len(self.targets)
 
         def settle() -> None:
-            # Only if the entry that a value belongs to is there, the result counts.
+            # Only if the entry that a value belongs to exists, the result counts.
             for name in self.targets[first:]:
                 self.line(f"settle({name})")
             succeed()

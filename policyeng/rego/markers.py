@@ -298,7 +298,7 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
         return MarkedObject, (dict(dict.items(self)), self.open)
 
     def known_keys(self) -> Iterator[Value]:
-        """Yield the keys that are there, whether or not there may be others."""
+        """Yield the existing keys, whether or not there may be others."""
         return iter(dict.keys(self))
 
     def get(self, key: Value, default: Value = None) -> Value:
@@ -349,7 +349,7 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
 
 
 class MarkedList(_MarkedCollection, list[Any]):  # type: ignore[misc]  # as above
-    """An array with markers among its items, each of which is there, or that may have further items.
+    """An array with markers among its items, each of which exists, or that may have further items.
 
     Attributes:
         perhaps: items that may be there, in no order.
@@ -753,7 +753,7 @@ def _join_possible(value: Value, collection: MarkedList, why: tuple[Cause, ...],
 
 
 def settle(value: Value) -> None:
-    """Raise for the value of an entry that may be absent: only if it is there, what was found with it counts."""
+    """Raise for the value of an entry that may be absent: only if it exists, what was found with it counts."""
     if type(value) in MARKERS and value._may_lack:
         _touch(value)
 

@@ -1,4 +1,4 @@
-"""Evaluate the rules of a program, and ask it queries."""
+"""Evaluate the rules of a program, and run queries on it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MISSING = object()
 #: Characters of a line that an error repeats.
 _LONGEST_LINE = 120
-#: Errors of values, which end an evaluation that comes to them.
+#: Errors of values, which end an evaluation that reaches them.
 ERRORS = (BuiltinError, runtime.ConflictError, NumberTooLargeError)
 _EVALUATION_ERRORS = (*ERRORS, BudgetExceededError)
 
@@ -317,7 +317,7 @@ class Program:
         Args:
             compiled: of the modules.
             data: base data, which nothing may change afterwards.
-            linked: the rules, without which only rules and documents of them can be asked for.
+            linked: the rules, without which only rules and documents of them can be queried.
             print_: called by `print`.
             cover: called by code that was compiled for it.
             names: how errors of evaluations name files, where it is not as compiled.
@@ -362,7 +362,7 @@ class Program:
 
     def clock_thread(self) -> ClockThread:
         """Return what evaluates rules in this thread and records what they compare the clock with."""
-        from policyeng.rego.clock_thread import ClockThread  # imported when that is asked for
+        from policyeng.rego.clock_thread import ClockThread  # imported when it is needed
 
         found: ClockThread | None = getattr(self._local, "clock", None)
         if found is None:

@@ -197,7 +197,7 @@ def add_at(found: Level, path: tuple[Value, ...], *added: Value) -> None:
     """Add members to the set below a path of keys.
 
     Raises:
-        ConflictError: something else is there.
+        ConflictError: it already has another value.
     """
     collected = _level(found, path[:-1]).setdefault(to_key(path[-1]), set())
     if type(collected) is not set:
@@ -268,7 +268,7 @@ def patch(base: Value, path: tuple[str, ...], value: Value) -> Value:
 class Weights:
     """The sizes of values that share their parts, as if nothing were shared.
 
-    Sixty rules such as `a2 := [a1, a1]` make a value of 2**60 parts in no time; whoever compares or writes it would
+    Sixty rules such as `a2 := [a1, a1]` make a value of 2**60 parts in no time; to compare or write it would
     never end. Only values that an evaluation makes from other collections are weighed: a part of the input counts as
     one.
     """

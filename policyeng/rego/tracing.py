@@ -1,7 +1,7 @@
 """Record what an evaluation reads of its documents: values, missing keys, failed look-ups and sets of keys.
 
 A document is wrapped when an evaluation begins; each part is wrapped when it is read. A wrapper passes for the
-collection that it stands for, as special collections do.
+collection that it represents, as special collections do.
 """
 
 from __future__ import annotations
@@ -269,6 +269,6 @@ def strip(value: Value) -> Value:
     if kind is list:
         return [strip(item) for item in value]
     if isinstance(value, Members):
-        # Its class says whether there may be others.
+        # Its class states whether there may be others.
         value[:] = [strip(item) for item in value]
     return value

@@ -74,7 +74,7 @@ def check_types(root: DataNode, checker: Checker) -> list[Diagnostic]:
 def check_query_types(root: DataNode, checker: Checker, source: ModuleText, body: Body) -> list[Diagnostic]:
     """Return what is wrong with the types of an ordered query, after `check_types`."""
     found = _TypeChecker(root, checker, checker.types)
-    # A query may ask whether two values are equal; in a rule that would never be, OPA takes it for a mistake.
+    # A query may compare two values; in a rule where they are never equal, OPA takes it for a mistake.
     found.equalities = frozenset(("eq",))
     found.source = source
     found.check_body(_TypeScope(found.scope), body)
@@ -576,7 +576,7 @@ class _TypeChecker:
                     for part in _parts(term):
                         self._unify(scope, part, ANY, union=True)
                     return True
-                # Each of them gives types to the variables.
+                # Each gives types to the variables.
                 return True in [self._unify(scope, term, member, union=True) for member in want.members]
             case Array():
                 if not isinstance(want, types.ArrayType) or (

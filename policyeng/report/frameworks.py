@@ -1,6 +1,6 @@
 """The controls of frameworks in the reports for people and in CSV: statuses, scores, and what is not covered.
 
-No text here says that a control is met, or that a framework is.
+No text here states that a control is met, or that a framework is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _STATUS = max(map(len, SHOWN))
 
 
 def framework_lines(evaluation: Evaluation, width: int) -> Iterator[Line]:
-    """Yield the evidence in force and a section for each framework of the text report."""
+    """Yield the active evidence and a section for each framework of the text report."""
     if evaluation.evidence:
         yield ((f"Evidence ({len(evaluation.evidence)})", "bold"),)
         for entry in evaluation.evidence:
@@ -139,7 +139,7 @@ def _title(framework: FrameworkResult) -> str:
 
 
 def framework_markdown(evaluation: Evaluation, limit: int) -> str:
-    """Return the evidence in force and the sections of the Markdown report, at most `limit` characters.
+    """Return the active evidence and the sections of the Markdown report, at most `limit` characters.
 
     What is left out is counted; the text is empty without evidence and frameworks.
     """

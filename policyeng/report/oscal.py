@@ -1,7 +1,7 @@
 """The OSCAL report: assessment results in version 1.1.2 of NIST's Open Security Controls Assessment Language.
 
-A result stands for each framework. Its findings are about an objective of ours for each control, which is what policies
-check of the control; that it is satisfied does not say that the control is. Without frameworks there are only
+Each framework has a result. Its findings are about an objective of ours for each control, which is what policies
+check of the control; that it is satisfied does not mean that the control is. Without frameworks there are only
 observations. Identifiers follow from the content, so the same evaluation gives the same bytes.
 
 Source: pages.nist.gov/OSCAL, "Assessment Results Model v1.1.2 JSON Format Reference".

@@ -30,7 +30,7 @@ _NO_REASON = "no reason given"
 _OUTCOMES = {Outcome.FAIL: 0, Outcome.ERROR: 1, Outcome.UNKNOWN: 2, Outcome.PASS: 3}
 #: Keys of values that are numbers of something.
 _UNITS = frozenset({"days", "hours", "minutes", "seconds", "nodes"})
-#: Names of fields that do not tell what they are the field of.
+#: Names of fields that do not show what they are the field of.
 _COMMON = frozenset({"id", "name", "type"})
 #: Floating-point numbers below are exact where they are whole.
 _EXACT = 2**53

@@ -141,7 +141,7 @@ def _tags(finding: Finding) -> list[str]:
 
 
 def _is_link(url: str) -> bool:
-    """Check whether a URL can stand in a report as it is: HTTPS, printable ASCII, without what ends a link."""
+    """Check whether a URL can be in a report as it is: HTTPS, printable ASCII, without what ends a link."""
     return url.startswith("https://") and url.isascii() and url.isprintable() and not set(url) & set(' <>"\\`')
 
 

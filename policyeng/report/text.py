@@ -64,7 +64,7 @@ _Entry = TypeVar("_Entry")
 _ARM_ID = lazy_pattern(r"/subscriptions/[^\s`,;]+")
 _SCOPE = lazy_pattern(r"/subscriptions/([^/-]+)[^/]*/resourcegroups/([^/]+)/", re.IGNORECASE)
 
-#: How many lines a group has, unless all are asked for.
+#: How many lines a group has, unless all are requested.
 SHOWN = 20
 #: The fewest columns that a reason keeps when a line is too long.
 _LEAST = 20

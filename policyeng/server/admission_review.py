@@ -23,7 +23,7 @@ from policyeng.server.schemas import (
 )
 from policyeng.sources.kubernetes.aso_resource import is_kept, is_unmanaged
 from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, get_inner, group_of, words
-from policyeng.sources.kubernetes.single_object import BesideSnapshot, is_judged
+from policyeng.sources.kubernetes.single_object import BesideSnapshot, is_checked
 from policyeng.sources.parsed import Placed, Refusal, format_value, kind_of
 
 API_VERSION: Final = "admission.k8s.io/v1"
@@ -80,7 +80,7 @@ def request_of(request: JsonObject) -> ReviewRequest | None:
     """
     objects = [_object(request, key) for key in ("object", "oldObject")]
     kind = _kind(request)
-    if not any(is_judged(*each) for each in (kind, *map(_kind_of, objects))):
+    if not any(is_checked(*each) for each in (kind, *map(_kind_of, objects))):
         return None
     operation = request.get("operation")
     if operation not in list(Verb):
@@ -131,7 +131,7 @@ _UNREADABLE = "the object cannot be evaluated, and the update does not change it
 
 
 class ReviewedObject(NamedTuple):
-    """The changes that a request asks for.
+    """The changes that a request makes.
 
     Attributes:
         prior: changes that turn the snapshot into the current state of the cluster.
@@ -147,7 +147,7 @@ class ReviewedObject(NamedTuple):
 
 
 def convert_request(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
-    """Return the changes that a request about a supported object asks for.
+    """Return the changes that a request about a supported object makes.
 
     Raises:
         InputError: the object or its ARM id cannot be determined; with the place and the remedy.
@@ -326,7 +326,7 @@ def answer(
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def of_decision(uid: str, decision: Decision, asked: ReviewedObject, decision_id: str) -> AdmissionReviewAnswer:
+def of_decision(uid: str, decision: Decision, reviewed: ReviewedObject, decision_id: str) -> AdmissionReviewAnswer:
     """Return the response for a decision."""
     annotations = {
         "decision-id": _shorten(visible(decision_id), MAX_ANNOTATION),
@@ -337,15 +337,15 @@ def of_decision(uid: str, decision: Decision, asked: ReviewedObject, decision_id
     return answer(
         uid,
         allowed=decision.allowed,
-        status=None if decision.allowed else _status(decision, asked),
-        warnings=_limit(_warnings(decision, asked)),
+        status=None if decision.allowed else _status(decision, reviewed),
+        warnings=_limit(_warnings(decision, reviewed)),
         annotations=annotations,
     )
 
 
-def of_nothing(uid: str, asked: ReviewedObject) -> AdmissionReviewAnswer:
+def of_nothing(uid: str, reviewed: ReviewedObject) -> AdmissionReviewAnswer:
     """Return the response to a request that changes nothing in Azure."""
-    return answer(uid, allowed=True, warnings=_limit(asked.remarks))
+    return answer(uid, allowed=True, warnings=_limit(reviewed.remarks))
 
 
 def of_error(uid: str, error: PolicyengError, decision_id: str, *, unfit: bool = False) -> AdmissionReviewAnswer:
@@ -359,9 +359,9 @@ def of_error(uid: str, error: PolicyengError, decision_id: str, *, unfit: bool =
     return answer(uid, allowed=False, status=status, annotations=annotations)
 
 
-def _status(decision: Decision, asked: ReviewedObject) -> ReviewStatus:
+def _status(decision: Decision, reviewed: ReviewedObject) -> ReviewStatus:
     undecided = decision.exit_code == 2
-    lines = [*_lines(decision, asked)]
+    lines = [*_lines(decision, reviewed)]
     policies = len({finding.policy for finding in decision.denied})
     heading = "policyeng could not decide" if undecided else f"{count(policies, 'policy')} of policyeng"
     message_lines = [f"{heading}:", *lines[:_MOST_LINES]]
@@ -375,16 +375,16 @@ def _status(decision: Decision, asked: ReviewedObject) -> ReviewStatus:
     }
 
 
-def _lines(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
+def _lines(decision: Decision, reviewed: ReviewedObject) -> Iterator[str]:
     for problem in decision.problems:
         if problem.level == "error":
             yield _shorten(
                 visible(f"{problem.place}: {problem.message}" if problem.place else problem.message), _MOST_LINE
             )
     for finding in decision.denied:
-        reasons = _reasons(finding, asked.fields)
+        reasons = _reasons(finding, reviewed.fields)
         more = f"; and {len(reasons) - _MOST_DENIALS} more" if len(reasons) > _MOST_DENIALS else ""
-        on = "" if fold_id(finding.resource) in asked.fields else f" on {shorten_id(finding.resource)}"
+        on = "" if fold_id(finding.resource) in reviewed.fields else f" on {shorten_id(finding.resource)}"
         sentence = "; ".join(reasons[:_MOST_DENIALS]) + more
         lead = "could not be evaluated: " if finding.outcome is Outcome.ERROR else ""
         yield _shorten(f"{finding.policy} ({finding.severity}){on}: {lead}{sentence}", _MOST_LINE)
@@ -402,25 +402,25 @@ def _prefix_paths(reason: _Reason, there: Origin) -> _Reason:
     return reason.model_copy(update={"path": there.pointer_to(reason.path)})
 
 
-def _warnings(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
+def _warnings(decision: Decision, reviewed: ReviewedObject) -> Iterator[str]:
     """Yield the warnings, the most important first."""
-    yield from (f"{each.policy} fails: {_shorten_finding(each, asked)}" for each in decision.warned)
-    here = [each for each in decision.standing if fold_id(each.resource) in asked.fields]
-    yield from (f"{each.policy} still fails, as before the change: {_shorten_finding(each, asked)}" for each in here)
-    yield from asked.remarks
+    yield from (f"{each.policy} fails: {_shorten_finding(each, reviewed)}" for each in decision.warned)
+    here = [each for each in decision.standing if fold_id(each.resource) in reviewed.fields]
+    yield from (f"{each.policy} still fails, as before the change: {_shorten_finding(each, reviewed)}" for each in here)
+    yield from reviewed.remarks
     yield from (problem.message for problem in decision.problems if problem.level == "warning")
     open_ = decision.undecided
     if len(open_) > _MOST_UNDECIDED:
         yield f"{count(len(open_), 'finding')} could not be decided: {_list_policies(open_, MAX_WARNING // 2)}"
     else:
-        yield from (f"{each.policy} could not be decided: {_reasons(each, asked.fields)[0]}" for each in open_)
+        yield from (f"{each.policy} could not be decided: {_reasons(each, reviewed.fields)[0]}" for each in open_)
 
 
-def _shorten_finding(finding: Finding, asked: ReviewedObject) -> str:
+def _shorten_finding(finding: Finding, reviewed: ReviewedObject) -> str:
     """Return a finding in one sentence, without the actual values."""
     bare = tuple(denial.model_copy(update={"actual": None, "expected": None}) for denial in denials(finding))
-    on = "" if fold_id(finding.resource) in asked.fields else f" on {shorten_id(finding.resource)}"
-    return _reasons(finding.model_copy(update={"denials": bare}), asked.fields)[0] + on
+    on = "" if fold_id(finding.resource) in reviewed.fields else f" on {shorten_id(finding.resource)}"
+    return _reasons(finding.model_copy(update={"denials": bare}), reviewed.fields)[0] + on
 
 
 def _limit(warnings: Iterable[str]) -> list[str]:
@@ -475,13 +475,13 @@ def review(document: object, current: BesideSnapshot, admit: Admit, *, decision_
         request = request_of(given)
         if request is None:
             return Reviewed(answer(uid, allowed=True))
-        asked = convert_request(request, current)
+        reviewed = convert_request(request, current)
     except InputError as error:
         return Reviewed(of_error(uid, error, decision_id, unfit=True), error)
-    if not asked.changes:
-        return Reviewed(of_nothing(uid, asked))
+    if not reviewed.changes:
+        return Reviewed(of_nothing(uid, reviewed))
     try:
-        decision = admit(asked.prior, asked.changes)
+        decision = admit(reviewed.prior, reviewed.changes)
     except PolicyengError as error:
         return Reviewed(of_error(uid, error, decision_id), error)
-    return Reviewed(of_decision(uid, decision, asked, decision_id))
+    return Reviewed(of_decision(uid, decision, reviewed, decision_id))

@@ -1,4 +1,4 @@
-"""The application: the routes around a service, and an answer to whatever comes."""
+"""The application: the routes around a service, and a response to every request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from policyeng.server.service import Service
 #: The function of a route.
 Answering = Callable[[Request], Coroutine[object, object, Response]]
 _SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
-#: What is asked every few seconds, and logged at the level of debugging where it succeeds.
+#: Routes that are requested every few seconds; a success is logged at the level of debugging.
 _PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 #: The status in the access log of a request whose client disconnected before the response, as in nginx.
 _DISCONNECTED = 499
@@ -46,7 +46,7 @@ class Middleware:
     request goes elsewhere.
 
     Args:
-        app: answers what the routes do not.
+        app: handles what the routes do not.
         routes: by method and path, functions that answer. The layers of FastAPI before them would cost more than they.
         leaving: whether the server is about to end.
     """
@@ -99,7 +99,7 @@ class Middleware:
 
 
 def _log_access(scope: Scope, template: str, status: int, seconds: float) -> None:
-    """Log a request: the template of its route, since a path may hold what a caller did not mean to send."""
+    """Log a request: the template of its route, since a path may contain what a caller did not mean to send."""
     level = logging.DEBUG if template in _PROBES and status < HTTPStatus.BAD_REQUEST else logging.INFO
     if not _access_log.isEnabledFor(level):
         return

@@ -53,7 +53,7 @@ class Tokens:
 
         Args:
             authorization: the header as it came; empty when there is none.
-            scope: what is asked for.
+            scope: the scope that the request needs.
 
         Raises:
             RefusedError: there is no token, or none that is known (401), or it is not for this (403).
@@ -189,7 +189,7 @@ class _Newest(ssl.SSLContext):
 def context_of(certificate: Path, key: Path, client_ca: Path | None) -> ssl.SSLContext:
     """Create a server context.
 
-    A client need not have a certificate to ask whether the server is alive; one that it has must be good.
+    A client needs no certificate to request whether the server is alive; one that it has must be valid.
 
     Args:
         certificate: PEM, with those between it and the root after it.

@@ -72,7 +72,7 @@ class Segments:
         """Append whole lines, all of them or none.
 
         Raises:
-            OSError: they could not be written; nothing of them is there, and the next ones are tried anew.
+            OSError: they could not be written; none of them is written, and the next ones are tried again.
         """
         with self._writing as was_killed:
             if self._file == _CLOSED or was_killed or not self._is_there():
@@ -317,7 +317,7 @@ class Sink(Protocol):
         """Append whole lines; raises OSError when that cannot be."""
 
     def close(self) -> None:
-        """Write no more."""
+        """Stop writing."""
 
 
 class Standard:

@@ -65,7 +65,7 @@ class Watched(Generic[_T]):
         self.fault: ReloadFault | None = None
         self._reading = threading.Lock()
         self._woken = threading.Event()
-        self._asked = False
+        self._requested = False
         self._ended = False
         self._thread: threading.Thread | None = None
 
@@ -124,9 +124,9 @@ class Watched(Generic[_T]):
         """Keep the last good value active, with the fault that another process reported."""
         self.fault, self.failures = fault, failures
 
-    def ask(self) -> None:
+    def request_reload(self) -> None:
         """Request a reload by the watching thread, without blocking."""
-        self._asked = True
+        self._requested = True
         self._woken.set()
 
     def start(self) -> None:
@@ -165,9 +165,9 @@ class Watched(Generic[_T]):
         half-written file that is read anyway most often fails to load, and is reloaded when complete.
         """
         there = fingerprint(self._files())
-        is_due = self._asked or (there != self.seen and there == self._pending)
+        is_due = self._requested or (there != self.seen and there == self._pending)
         if is_due:
-            self._asked = False
+            self._requested = False
         self._pending = there
         return is_due
 
@@ -205,7 +205,7 @@ class PolicyReload(Watched[EvaluationSetup]):
 
     Args:
         settings: reads the settings; raises `UsageError` when that cannot be.
-        load: reads what is in force by them; a faulty exemption is a fault here, and the last good reading stays.
+        load: reads the active value from them; a faulty exemption is a fault here, and the last good reading stays.
         paths: files and directories besides those that the settings name.
         seconds: how often they are looked at.
 

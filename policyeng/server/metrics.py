@@ -157,7 +157,7 @@ _PROCESS, _ENDED = "process", "ended"
 
 
 class ServerMetrics:
-    """What all workers of a server count, and what the server is like when it is asked.
+    """What all workers of a server count, and the state of the server when the metrics are requested.
 
     Args:
         workers: how many there are. The process that starts them counts, too, behind the last of them.
@@ -177,7 +177,7 @@ class ServerMetrics:
             GCCollector(registry=self._registry)
 
     def watch(self, service: Service) -> None:
-        """Measure a service, too, each time that the metrics are asked for."""
+        """Measure a service, too, each time that the metrics are requested."""
         self._service = service
         self._registry.register(_Measured(service, self._numbers))
 

@@ -46,7 +46,7 @@ _STANDING = {
     "schema": {"type": "boolean", "default": False},
 }
 
-#: What routes ask of their callers where the server knows tokens.
+#: What routes require of their callers if the server has tokens.
 SECURITY = {_BEARER: {"type": "http", "scheme": "bearer"}}
 
 
@@ -133,22 +133,24 @@ def policy_restrictions(service: Service) -> JsonObject:
 
 def healthz() -> JsonObject:
     """Describe `GET /healthz`."""
-    return _describe_request("Report whether the server is alive", {200: _answer("It is.", {JSON: _content("Alive")})})
+    return _describe_request(
+        "Report whether the server is alive", {200: _response("It is.", {JSON: _content("Alive")})}
+    )
 
 
 def readyz() -> JsonObject:
     """Describe `GET /readyz`."""
     texts = {200: "The server is ready.", 503: "The server is not ready; `reasons` lists why."}
     headers = {"X-Policyeng-Degraded": _header("What is in force of an earlier reading; only there for something.")}
-    answers = {code: _answer(text, {JSON: _content("Ready")}, headers) for code, text in texts.items()}
-    return _describe_request("Report whether the server can decide", answers)
+    responses = {code: _response(text, {JSON: _content("Ready")}, headers) for code, text in texts.items()}
+    return _describe_request("Report whether the server can decide", responses)
 
 
 def metrics(service: Service) -> JsonObject:
     """Describe `GET /metrics`."""
-    answers = {200: _answer("The text format of Prometheus.", {"text/plain": {"schema": {"type": "string"}}})}
+    responses = {200: _response("The text format of Prometheus.", {"text/plain": {"schema": {"type": "string"}}})}
     return _describe_request(
-        "Metrics", answers | _refusals(_describe_refusals(service)), **_add_security(service, TokenScope.METRICS)
+        "Metrics", responses | _refusals(_describe_refusals(service)), **_add_security(service, TokenScope.METRICS)
     )
 
 
@@ -169,17 +171,17 @@ def _describe_evaluation_route(
     """Return the description of a route for evaluations or decisions."""
     refused = [code for code in _REFUSALS if code not in (401, 403) or code in _describe_refusals(service)]
     headers = {"X-Decision-Id": _header("The id of the answer in the decision log.")}
-    answers = {200: _answer("The verdict.", {JSON: given}, headers)} | _refusals(refused)
+    responses = {200: _response("The verdict.", {JSON: given}, headers)} | _refusals(refused)
     body = {"required": True, "content": dict(taken)}
-    described = _describe_request(summary, answers, requestBody=body, **_add_security(service, scope), **extra)
+    described = _describe_request(summary, responses, requestBody=body, **_add_security(service, scope), **extra)
     return {**described, "description": description}
 
 
-def _describe_request(summary: str, answers: Mapping[int, JsonObject], **extra: object) -> JsonObject:
+def _describe_request(summary: str, responses: Mapping[int, JsonObject], **extra: object) -> JsonObject:
     return {
         "summary": summary,
         "responses": {},
-        "openapi_extra": {"responses": {str(code): response for code, response in answers.items()}, **extra},
+        "openapi_extra": {"responses": {str(code): response for code, response in responses.items()}, **extra},
         "response_model": None,
     }
 
@@ -195,10 +197,10 @@ def _add_security(service: Service, scope: TokenScope) -> JsonObject:
 
 
 def _refusals(codes: Iterable[int]) -> dict[int, JsonObject]:
-    return {code: _answer(_REFUSALS[code], {PROBLEM: _content("RefusedRequest")}, _OWN.get(code)) for code in codes}
+    return {code: _response(_REFUSALS[code], {PROBLEM: _content("RefusedRequest")}, _OWN.get(code)) for code in codes}
 
 
-def _answer(
+def _response(
     description: str, content: Mapping[str, JsonObject], headers: Mapping[str, JsonObject] | None = None
 ) -> JsonObject:
     known = {"X-Request-Id": _header("The id of the request: the one that it came with, if it is one.")}

@@ -45,7 +45,7 @@ class ServerOptions:
         workers: the number of worker processes.
         waiting: how many requests may wait for an evaluation thread, in all workers together.
         unready_on_fault: report not ready while changed files cannot be read.
-        drain_seconds: how long the server responds, and reports not ready, after it was asked to end.
+        drain_seconds: how long the server responds, and reports not ready, after the request to end.
         decision_log: the folder of the decision log, or `-` for standard output; None for no log.
         decision_log_max_bytes: the maximum size of a log file, before the next one is started.
         decision_log_keep: how many log files to keep; the oldest is deleted.

@@ -17,7 +17,7 @@ from policyeng.errors import InputError, PolicyengError, UsageError
 from policyeng.parsing.json_text import parse_json
 from policyeng.server.schemas import RefusedRequest
 
-#: Seeded by the system once: to ask it for each id would give the interpreter to another thread each time.
+#: Seeded by the system once: to call it for each id would give the interpreter to another thread each time.
 _chance = Random()  # noqa: S311  # an id is no secret
 os.register_at_fork(after_in_child=_chance.seed)  # or all workers would give the same ids
 

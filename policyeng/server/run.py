@@ -1,4 +1,4 @@
-"""Listen, serve until a signal comes, and let what is asked end."""
+"""Listen, serve until a signal comes, and complete the open requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Commands:
         self._read: dict[str, object] = {}
 
     def follow(self, leave: Callable[[], None]) -> None:
-        """Report that the worker answers, and follow commands from now on.
+        """Report that the worker is ready, and follow commands from now on.
 
         Args:
             leave: called when it is to end.
@@ -96,7 +96,7 @@ class _Worker:
 
     Attributes:
         number: from 0; the one that takes its place has the same.
-        is_up: whether it has reported that it answers.
+        is_up: whether it has reported that it is ready.
     """
 
     number: int
@@ -108,7 +108,7 @@ class _Worker:
 class Workers:
     """The workers of a server, and the process that starts and leads them.
 
-    It has no threads, which a fork would not take along, and answers nothing itself.
+    It has no threads, which a fork would not take along, and handles no requests itself.
 
     Args:
         service: what is forked.
@@ -165,7 +165,7 @@ class Workers:
         self._leaving = self._leaving or number != signal.SIGHUP
 
     def _handle_signals(self) -> None:
-        """Do what signals ask for."""
+        """Handle signals."""
         signals, self._signals = self._signals, []
         if any(number != signal.SIGHUP for number in signals):
             for bound in self._bound:
@@ -173,7 +173,7 @@ class Workers:
             self._send("leave")
         if signal.SIGHUP in signals:
             for watched in self._service.watched():
-                watched.ask()
+                watched.request_reload()
             self._look_at = 0.0
 
     def _start(self) -> None:
@@ -242,28 +242,28 @@ class Workers:
             self._due[worker.number] = time.monotonic() + (0 if worker.is_up else _PAUSE)
 
     def _look(self, watched: Watched[object]) -> None:
-        """Read what has changed; it is in force in all workers, or the last good reading stays in all of them."""
+        """Read what has changed; it is active in all workers, or the last good reading stays active in all of them."""
         try:
             if not watched.is_due():
                 return
-        except Exception:  # nothing ends the watch, or what is in force would become old without a message
+        except Exception:  # nothing ends the watch, or the active files would become old without a message
             _log.exception("%s: cannot be watched", watched.what)
             return
         try:
             current = watched.read()
-            for fault in self._ask_all("look", watched.what, watched.seen).values():
+            for fault in self._send_all("look", watched.what, watched.seen).values():
                 if fault:
                     raise InputError(fault)
         except PolicyengError as error:
             watched.keep(error)
             self._send("keep", watched.what, watched.fault, watched.failures)
             return
-        self._ask_all("take", watched.what)
+        self._send_all("take", watched.what)
         watched.take(current)
         if watched is self._service.setup and self._service.state is not None:
-            self._service.state.ask()  # other policies may apply to other kinds of documents
+            self._service.state.request_reload()  # other policies may apply to other kinds of documents
 
-    def _ask_all(self, *command: object) -> dict[int, str]:
+    def _send_all(self, *command: object) -> dict[int, str]:
         """Send a command to all workers, and return the faults of those that carried it out; others have ended."""
         self._send(*command)
         replies: dict[int, str] = {}
@@ -280,7 +280,7 @@ class Workers:
 #: Bytes and seconds that a request line and its headers may take; uvicorn itself has no bound with this parser.
 HEAD_BYTES = 64 << 10
 HEAD_SECONDS = 10.0
-#: In so many seconds a client takes so many bytes of an answer that waits for it, or what is left.
+#: In so many seconds a client takes so many bytes of a response that waits for it, or what is left.
 TAKE_SECONDS = 30.0
 TAKE_BYTES = 64 << 10
 
@@ -375,7 +375,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
 
 
-#: Seconds beyond the deadline of requests that clients have to take their answers when the server ends.
+#: Seconds beyond the deadline of requests that clients have to read their responses when the server ends.
 _TAKING = 5
 #: After how many seconds an idle connection is closed: late, because a client may send a request at that very moment.
 _IDLE = 75
@@ -386,11 +386,11 @@ _READING = 0.1
 def serve(service: Service, listening: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; SIGHUP has everything read again.
 
-    The first signal makes the server unready, and after `drain_seconds` it takes nothing more and ends when what was
-    asked is answered. The second ends it at once.
+    The first signal makes the server unready, and after `drain_seconds` it takes nothing more and ends when all
+    requests are answered. The second ends it at once.
 
     Args:
-        service: what answers.
+        service: handles the requests.
         listening: called with the address as a URL, once requests are answered.
 
     Raises:
@@ -471,7 +471,7 @@ class DrainingServer(uvicorn.Server):
         self._started(self)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections, read the requests on open ones, and then end.
+        """Accept no further connections, read the requests on open ones, and then end.
 
         Closing the socket would reset connections that wait in its backlog, so a duplicate stays open until they are
         accepted.

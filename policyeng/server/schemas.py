@@ -313,9 +313,9 @@ def describe(names: Collection[str], *, brings_state: bool) -> JsonObject:
         names: the bodies.
         brings_state: a request includes the state that its change is compared with.
     """
-    asked = AdmitRequest if brings_state else TypeAliasType("AdmitRequest", Changes | ChangeRequest)
+    admit_body = AdmitRequest if brings_state else TypeAliasType("AdmitRequest", Changes | ChangeRequest)
     adapters: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
-        (body.__name__, "serialization", TypeAdapter(body)) for body in (*_BODIES, asked) if body.__name__ in names
+        (body.__name__, "serialization", TypeAdapter(body)) for body in (*_BODIES, admit_body) if body.__name__ in names
     ]
     _, described = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
     schemas: JsonObject = described["$defs"]

@@ -51,19 +51,19 @@ class SharedLock:
     def __init__(self) -> None:
         self.file = _file_in_memory()
         self._threads = threading.Lock()
-        self._is_held = mmap.mmap(-1, 1)
+        self._is_locked = mmap.mmap(-1, 1)
 
     def __enter__(self) -> bool:
         """Wait for the lock."""
         self._threads.acquire()
         fcntl.lockf(self.file, fcntl.LOCK_EX)
-        was_killed = self._is_held[0] != 0
-        self._is_held[0] = 1
+        was_killed = self._is_locked[0] != 0
+        self._is_locked[0] = 1
         return was_killed
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""
-        self._is_held[0] = 0
+        self._is_locked[0] = 0
         fcntl.lockf(self.file, fcntl.LOCK_UN)
         self._threads.release()
 
@@ -318,7 +318,7 @@ class Queue:
 
         Args:
             work: called on a thread of ours.
-            until: the time of the loop at which the answer is due.
+            until: the time of the loop at which the response is due.
 
         Raises:
             RefusedError: there is no place (429), nothing is let in any more, or it took too long (503).
@@ -446,14 +446,14 @@ class Service:
     def watch(self) -> None:
         """Start to watch the input files."""
         if (state := self.state) is not None:
-            self.setup.then = state.ask  # other policies may apply to other kinds of documents
+            self.setup.then = state.request_reload  # other policies may apply to other kinds of documents
         for each in self.watched():
             each.start()
 
     def reload(self) -> None:
         """Schedule everything to be read again, as if it had changed."""
         for each in self.watched():
-            each.ask()
+            each.request_reload()
 
     def stop(self) -> None:
         """Stop watching, and close the log."""
@@ -560,10 +560,10 @@ class Service:
         """Decide on changes of the server's own state, of which the changes that were allowed are a part.
 
         Args:
-            setup: what is in force.
+            setup: the active setup.
             state: the state of the server.
-            changes: what is asked for; once allowed, they are part of the state until it is newer than they are.
-            at: when it is asked.
+            changes: the requested changes; once allowed, they are part of the state until it is newer than they are.
+            at: the time of the request.
             blame: as for `decide`.
             before: changes that have been made of the state already.
             is_dry_run: nothing is made, so that nothing is kept.

@@ -78,9 +78,11 @@ def nest_printed(entry: JsonObject, pointer: str) -> Placed:
                 properties[name] = value
                 fields[f"/properties/{escaped(name)}"] = f"{pointer}/{escaped(key)}"
     lists = {
-        key: [_nest_part(part, f"/properties/{key}/{at}", f"{base}/{key}/{at}", fields) for at, part in enumerate(held)]
+        key: [
+            _nest_part(part, f"/properties/{key}/{at}", f"{base}/{key}/{at}", fields) for at, part in enumerate(parts)
+        ]
         for key in _PRINTED[kind]
-        if isinstance(held := properties.get(key), list) and any(map(_is_flat, held))
+        if isinstance(parts := properties.get(key), list) and any(map(_is_flat, parts))
     }
     if not fields:
         return Placed(entry, pointer)
@@ -139,7 +141,7 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     identity, kind = entry.get("id"), entry.get("type")
     if "limit" in entry and "unit" in entry and "properties" not in entry:
         remedy = "list quotas under `quotas` in a native snapshot, with their region"
-        return Refusal(pointer, "a quota or usage entry, not a resource", remedy, holds_nothing=True)
+        return Refusal(pointer, "a quota or usage entry, not a resource", remedy, is_empty=True)
     if not isinstance(identity, str) or not identity:
         return _refuse_without_id(entry, pointer)
     types = types_of(identity)
@@ -234,7 +236,7 @@ def _refuse_without_id(entry: JsonObject, pointer: str) -> Refusal:
         message = "a request body or a part of a resource: `properties` without `id` and `type`"
         return Refusal(pointer, message, _SAVE_GET)
     message = f"not a resource, because it has neither `id` nor `type`: {keys_seen(entry) or 'an empty object'}"
-    return Refusal(pointer, message, _SAVE_GET, holds_nothing=True)
+    return Refusal(pointer, message, _SAVE_GET, is_empty=True)
 
 
 def _check_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:

@@ -98,9 +98,9 @@ def example_body(document: JsonObject) -> tuple[str, object] | None:
     responses = document.get("responses")
     if not isinstance(responses, dict) or not isinstance(document.get("parameters"), dict):
         return None
-    for status, answer in sorted(responses.items()):
-        if status.startswith("2") and isinstance(answer, dict) and "body" in answer:
-            return status, answer["body"]
+    for status, response in sorted(responses.items()):
+        if status.startswith("2") and isinstance(response, dict) and "body" in response:
+            return status, response["body"]
     return None
 
 

@@ -116,7 +116,7 @@ def _refuse_unknown(entry: JsonObject, pointer: str) -> Refusal:
     if not arm_type:
         return Refusal(pointer, "not the output of `az ml`: no `id` of Azure Machine Learning", _REMEDY)
     message = f"a `{shortened(arm_type)}`, which no policy checks in the output of `az ml`"
-    return Refusal(pointer, message, "leave it out", holds_nothing=True)
+    return Refusal(pointer, message, "leave it out", is_empty=True)
 
 
 def _is_failure(document: object) -> bool:

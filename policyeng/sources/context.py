@@ -64,7 +64,7 @@ def normalize_context(scope: str, workspace: str, parameters: Mapping[str, objec
 def find_surroundings(named: Named, context: DocumentContext, homes: Iterable[Home], max_bytes: int) -> Surroundings:
     """Return the surroundings of one file, given the workspaces that the other inputs name."""
     scope = context.scope or UNKNOWN_SCOPE
-    text_beside = _make_reader(named, max_bytes)
+    read_neighbor = _make_reader(named, max_bytes)
     workspace = (
         context.workspace or _find_nearest_workspace(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
     )
@@ -73,9 +73,9 @@ def find_surroundings(named: Named, context: DocumentContext, homes: Iterable[Ho
         scope=scope,
         workspace=workspace,
         parameters=context.parameters,
-        beside=lambda path: text_beside(path).documents[0][1],
-        text_beside=text_beside,
-        names_beside=lambda: _list_directory(named),
+        neighbor=lambda path: read_neighbor(path).documents[0][1],
+        neighbor_text=read_neighbor,
+        neighbor_names=lambda: _list_directory(named),
         as_applied=context.as_applied,
     )
 
@@ -112,7 +112,7 @@ def _common_workspace(workspaces: Sequence[str]) -> str:
 
 
 def _make_reader(named: Named, max_bytes: int) -> Callable[[str], Text]:
-    def beside(path: str) -> Text:
+    def read(path: str) -> Text:
         if named.path is None:
             what = "standard input" if named.file == STDIN else "input that is not a file"
             raise InputError(f"{what} has no files next to it", place=(named.file,), remedy="give a file")
@@ -125,7 +125,7 @@ def _make_reader(named: Named, max_bytes: int) -> Callable[[str], Text]:
             raise InputError(message, place=(file,), remedy="keep one")
         return text
 
-    return beside
+    return read
 
 
 def _list_directory(named: Named) -> list[str]:
@@ -142,7 +142,7 @@ def _list_directory(named: Named) -> list[str]:
 def list_neighbors(path: Path) -> list[Path]:
     """Return the files next to one that may name its workspace."""
     names = ("workspace.yml", "workspace.yaml", "config.json", ".azureml/config.json")
-    return [beside for name in names if _is_file(beside := path.parent / name) and beside != path]
+    return [neighbor for name in names if _is_file(neighbor := path.parent / name) and neighbor != path]
 
 
 def _is_file(path: Path) -> bool:

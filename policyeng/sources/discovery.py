@@ -75,10 +75,10 @@ def digest_of(content: bytes | None) -> str:
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
-def _record(question: str, path: Path, make_answer: Callable[[], str]) -> None:
+def _record(question: str, path: Path, make_result: Callable[[], str]) -> None:
     recorded = _recorder.get()
     if recorded is not None:
-        recorded.append(FileDependency(question, path, make_answer()))
+        recorded.append(FileDependency(question, path, make_result()))
 
 
 def _content(path: Path) -> str:

@@ -53,12 +53,12 @@ class NamedThing(NamedTuple):
 
     Attributes:
         thing: in the form of its format.
-        beside: everything in its document, by key.
+        siblings: everything in its document, by key.
         find: the function that finds things for its document.
     """
 
     thing: JsonObject
-    beside: Mapping[Hashable, JsonObject]
+    siblings: Mapping[Hashable, JsonObject]
     find: Find
 
 
@@ -111,14 +111,14 @@ class Refusal(NamedTuple):
 
     Attributes:
         pointer: JSON Pointer in the file; empty for the complete document.
-        holds_nothing: the part is understood and contains nothing to check; only a warning if the user did not name
+        is_empty: the part is understood and contains nothing to check; only a warning if the user did not name
             the file.
     """
 
     pointer: str
     message: str
     remedy: str = ""
-    holds_nothing: bool = False
+    is_empty: bool = False
 
 
 @frozen
@@ -168,10 +168,10 @@ class Surroundings:
         workspace: the ARM id of the workspace that it belongs to; below `UNKNOWN_SCOPE` or `/workspaces/{workspace}`
             if not known.
         parameters: values of template parameters, by name in lower case.
-        beside: the JSON value of another file, by its path relative to this one.
+        neighbor: the JSON value of another file, by its path relative to this one.
             Raises InputError if the file does not exist or cannot be read.
-        text_beside: the same file with its places; it contains one document.
-        names_beside: the names of the files in the same directory, in order.
+        neighbor_text: the same file with its places; it contains one document.
+        neighbor_names: the names of the files in the same directory, in order.
         find: return the nearest things with a key that documents of the same format name.
         as_applied: no placeholders are left to replace, so text that looks like one is a value.
     """
@@ -180,9 +180,9 @@ class Surroundings:
     scope: str = UNKNOWN_SCOPE
     workspace: str = UNKNOWN_WORKSPACE
     parameters: Mapping[str, object] = field(default_factory=dict)
-    beside: Callable[[str], object] = refuse_neighbors
-    text_beside: Callable[[str], Text] = refuse_neighbors
-    names_beside: Callable[[], Sequence[str]] = tuple
+    neighbor: Callable[[str], object] = refuse_neighbors
+    neighbor_text: Callable[[str], Text] = refuse_neighbors
+    neighbor_names: Callable[[], Sequence[str]] = tuple
     find: Find = find_nothing
     as_applied: bool = False
 

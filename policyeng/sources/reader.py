@@ -98,7 +98,7 @@ def read_inputs(
     stdin: bytes | None = None,
     documents: bool = False,
     resources: bool = True,
-    said: DocumentContext | None = None,
+    context: DocumentContext | None = None,
     walk: FileWalk = EVERYTHING,
 ) -> Inputs:
     """Read files, directories (every JSON and YAML file below them) and standard input (`-`) into one snapshot.
@@ -110,7 +110,7 @@ def read_inputs(
         stdin: the bytes of standard input, and of a document without path and content.
         documents: also store every input as it was written.
         resources: find Azure resources; without them only documents are read, and formats do not matter.
-        said: the context from the user.
+        context: the context from the user.
         walk: what is excluded from directories.
 
     Raises:
@@ -120,7 +120,7 @@ def read_inputs(
     if from_format is not None and not resources:
         raise UsageError(f"`{from_format}` is a format of Azure resources, but the policies check only documents")
     suffixes = SUFFIXES if resources else (".json", *YAML_SUFFIXES)
-    options = ReadOptions(formats if resources else {}, said or DocumentContext(), stdin, max_bytes, documents)
+    options = ReadOptions(formats if resources else {}, context or DocumentContext(), stdin, max_bytes, documents)
     read = read_documents(find_inputs(paths, suffixes, walk), options)
     snapshot, problems = joined([document for _, document in read.documents])
     files = list(dict.fromkeys(part.named.file for part, _ in read.documents))
@@ -189,7 +189,7 @@ def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem |
     if reading.nothing:
         yield Skipped(document.file, reading.nothing)
     for refusal in reading.refusals:
-        harmless = part.named.found and (refusal.holds_nothing or _is_unrelated(part, refusal))
+        harmless = part.named.found and (refusal.is_empty or _is_unrelated(part, refusal))
         if harmless and empty:
             yield Skipped(document.file, refusal.message)
         else:
@@ -242,10 +242,15 @@ def load_snapshot(
         InputError: something cannot be read; with the place and remedy of the first fault.
         UsageError: there is no such format, or `source`, `scope`, `workspace` or a pattern is not valid.
     """
-    said = normalize_context(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
+    context = normalize_context(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
     walk = FileWalk(excluded(exclude, Path.cwd()), gitignore)
     inputs = read_inputs(
-        _list_sources(source), from_format=from_format, documents=documents, resources=resources, said=said, walk=walk
+        _list_sources(source),
+        from_format=from_format,
+        documents=documents,
+        resources=resources,
+        context=context,
+        walk=walk,
     )
     raise_errors(inputs.problems)
     return inputs.snapshot

@@ -50,7 +50,7 @@ def detect(document: object) -> bool:
     body, _ = _find_body(document)
     if isinstance(body, list):
         return any(_is_row(entry) for entry in body) or _describe_other_response(body) != ""
-    return isinstance(body, dict) and (_is_answer(body) or _describe_other_response(body) != "")
+    return isinstance(body, dict) and (_is_response(body) or _describe_other_response(body) != "")
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
@@ -75,7 +75,7 @@ def _find_body(document: object) -> tuple[object, str]:
     return (document, "") if example is None else (example[1], f"/responses/{escaped(example[0])}/body")
 
 
-def _is_answer(body: JsonObject) -> bool:
+def _is_response(body: JsonObject) -> bool:
     return isinstance(body.get("data"), list | dict) and not _COUNTS.isdisjoint(body)
 
 

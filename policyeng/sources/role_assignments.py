@@ -149,7 +149,7 @@ def _place_definition(resource: JsonObject, pointer: str, *, given_id: bool) -> 
     placeholder = next((scope for scope in scopes if is_placeholder(scope)), None)
     if placeholder is not None and not given_id and not resource["id"].startswith("/"):
         message = f"a role template: its scope `{shortened(placeholder)}` is a placeholder"
-        return Refusal(pointer, message, "replace the placeholder", holds_nothing=True)
+        return Refusal(pointer, message, "replace the placeholder", is_empty=True)
     if placeholder is None or given_id:
         return read_entry(resource, pointer)
     return Placed(resource, pointer, {_SCOPES: f"`{shortened(placeholder)}` contains a placeholder"})

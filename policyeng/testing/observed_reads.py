@@ -166,7 +166,7 @@ class _ReadCollector:
                 document = named[read.document]
                 read_ids.add(lowered(document.reported_id))
                 near = _OWN if read.document == own else _ABOVE if read.document == above else ""
-                pointers = self._pointers.setdefault(near or document.judged_type, {})
+                pointers = self._pointers.setdefault(near or document.target_type, {})
                 for pointer, is_open in _generalize_read(read, document.document):
                     pointers[pointer] = pointers.get(pointer, False) or is_open
         return read_ids

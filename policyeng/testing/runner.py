@@ -178,8 +178,8 @@ def find_misspelled_pointers(bundle: Bundle) -> Iterator[str]:
     """Yield a remark for each pointer that a policy reads and that baselines have only in a similar spelling."""
     resources = baselines_of(bundle).resources.values()
     for policy in bundle.policies:
-        judged = {lowered(kind.type) for kind in policy.header.judges}
-        documents = [resource for resource in resources if lowered(str(resource.get("type"))) in judged]
+        evaluated_types = {lowered(kind.type) for kind in policy.header.judges}
+        documents = [resource for resource in resources if lowered(str(resource.get("type"))) in evaluated_types]
         # Another spelling of a field that is read anyway is not a mistake.
         read = dict.fromkeys((*policy.header.inspects, *observe(bundle, policy).own))
         known = {pointer for document in documents for pointer in _pointers(document)} - read.keys()
@@ -211,14 +211,14 @@ def _respell(pointer: str, documents: Iterable[JsonObject], read: Container[str]
 
 
 def find_misspelled_types(bundle: Bundle) -> Iterator[str]:
-    """Yield a remark for each judged type that no baseline has and that is spelled similarly to one that they have."""
+    """Yield a remark for each type in `judges` that no baseline has and that is similar to one that they have."""
     kinds = {str(resource.get("type")) for resource in baselines_of(bundle).resources.values()}
     known = {lowered(kind): kind for kind in kinds}
     for policy in bundle.policies:
-        for judged in policy.header.judges:
-            name = lowered(judged.type)
+        for target in policy.header.judges:
+            name = lowered(target.type)
             if name not in known and (close := get_close_matches(name, known, n=1, cutoff=0.85)):
-                message = f"no baseline has the type `{judged.type}`; did you mean `{known[close[0]]}`"
+                message = f"no baseline has the type `{target.type}`; did you mean `{known[close[0]]}`"
                 yield f"{policy.file}: {policy.id}: {message}"
 
 
@@ -310,9 +310,9 @@ def prepared_absence(
     place = f"{policy.cases}: {name}"
     snapshot = estate(baselines, shared, place)
     identity = shared.judged or _find_evaluated_id(shared, baselines, place)
-    if _judges(policy, "approval"):
+    if _evaluates(policy, "approval"):
         snapshot = _edit_approval(snapshot, identity, pointer, place)
-    elif _judges(policy, "workload") and not pointer.startswith("workspace:"):
+    elif _evaluates(policy, "workload") and not pointer.startswith("workspace:"):
         snapshot = _add_workload(snapshot, _find_workload(snapshot, identity, alone.facts), pointer, place)
         identity = _ABSENT_ID
     else:
@@ -323,10 +323,10 @@ def prepared_absence(
 
 def _find_resource(alone: Bundle, snapshot: Snapshot, identity: str, pointer: str) -> str:
     """Return the evaluated resource that has a pointer: that of the case file, else the first in baseline order."""
-    judged = [identity]
-    judged += [finding.resource for finding in evaluate(alone, snapshot, as_of=DEFAULT_AS_OF).findings]
+    evaluated = [identity]
+    evaluated += [finding.resource for finding in evaluate(alone, snapshot, as_of=DEFAULT_AS_OF).findings]
     documents = {str(resource.get("id")).lower(): resource for resource in snapshot.resources}
-    holders = (one for one in judged if has_value(documents.get(one.lower(), {}), pointer))
+    holders = (one for one in evaluated if has_value(documents.get(one.lower(), {}), pointer))
     return next(holders, identity)
 
 
@@ -357,8 +357,8 @@ def _edit_approval(snapshot: Snapshot, identity: str, pointer: str, place: str) 
     return snapshot.model_copy(update={"approvals": approvals})
 
 
-def _judges(policy: Policy, kind: str) -> bool:
-    return any(judged.type.lower() == kind for judged in policy.header.judges)
+def _evaluates(policy: Policy, kind: str) -> bool:
+    return any(target.type.lower() == kind for target in policy.header.judges)
 
 
 def _find_workload(snapshot: Snapshot, identity: str, facts: Facts) -> JsonObject:
@@ -380,7 +380,7 @@ def _delete_pointer(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot
 
 
 def without(document: JsonObject, pointer: str) -> JsonObject:
-    """Return a copy without the field of a JSON Pointer; `*` stands for every member of a list or object."""
+    """Return a copy without the field of a JSON Pointer; `*` means every member of a list or object."""
     parts = keys_of(pointer)
     copy: JsonObject = _without(document, parts)
     return copy

@@ -33,13 +33,13 @@ class Contestant:
     """An engine that is compared.
 
     Attributes:
-        judge: returns judgements in the order of the pairs, which are all of policies that it covers.
+        evaluate: returns judgements in the order of the pairs, which are all of policies that it covers.
         covers: the ids of the policies that it can evaluate.
     """
 
     name: str
     version: str
-    judge: Callable[[EvaluationRequest, Sequence[Pair]], Sequence[Judgement]]
+    evaluate: Callable[[EvaluationRequest, Sequence[Pair]], Sequence[Judgement]]
     covers: frozenset[str]
 
 
@@ -100,7 +100,7 @@ def _by_python(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement
 
 #: The content of a judgement without order: whether it applies, whether it is an error, its parts, and
 #: whether it is exempt.
-Said = tuple[bool, bool, tuple[bytes, ...], tuple[bytes, ...], bool]
+NormalResult = tuple[bool, bool, tuple[bytes, ...], tuple[bytes, ...], bool]
 #: The number of examples without a pair to compare after which the run gives up.
 _MOST_BARREN = 300
 
@@ -146,7 +146,7 @@ class PairCounts:
     differences: list[EngineDifference] = field(default_factory=list)
 
 
-def normalize_result(judgement: Judgement) -> Said:
+def normalize_result(judgement: Judgement) -> NormalResult:
     """Return a judgement in comparable form: multisets of JSON, numbers by value and type; errors without text."""
     if judgement.error is not None or not judgement.applies:
         return (judgement.applies, judgement.error is not None, (), (), False)
@@ -187,14 +187,14 @@ def evaluate_with_engines(
     """
     judgements: list[dict[str, Judgement]] = [{} for _ in pairs]
     for contestant in contestants:
-        asked = [
+        numbers = [
             number for number, pair in enumerate(pairs) if work.bundle.policies[pair.policy].id in contestant.covers
         ]
-        answers = contestant.judge(work, [pairs[number] for number in asked]) if asked else []
-        if len(answers) != len(asked):
-            message = f"the engine `{contestant.name}` returned {len(answers)} judgements for {len(asked)} pairs"
+        results = contestant.evaluate(work, [pairs[number] for number in numbers]) if numbers else []
+        if len(results) != len(numbers):
+            message = f"the engine `{contestant.name}` returned {len(results)} judgements for {len(numbers)} pairs"
             raise EngineError(message)
-        for number, judgement in zip(asked, answers, strict=True):
+        for number, judgement in zip(numbers, results, strict=True):
             judgements[number][contestant.name] = judgement
     return judgements
 
@@ -218,8 +218,8 @@ def comparisons(
     for pair, judgements in zip(pairs, evaluate_with_engines(work, pairs, contestants), strict=True):
         if any(judgement.is_partial for judgement in judgements.values()):
             continue
-        judged_one = work.subjects[pair.subject]
-        subject = str(judged_one.get("id", "")) if isinstance(judged_one, dict) else ""  # a document may be a list
+        evaluated = work.subjects[pair.subject]
+        subject = str(evaluated.get("id", "")) if isinstance(evaluated, dict) else ""  # a document may be a list
         yield EngineDifference(bundle.policies[pair.policy].id, subject, tuple(judgements.items()), example)
 
 
@@ -300,10 +300,10 @@ def counterexample(
 
     An engine error ends the search with the last difference.
     """
-    asked = [entry for entry in contestants if entry.name in dict(found.judgements)]
+    numbers = [entry for entry in contestants if entry.name in dict(found.judgements)]
 
     def differing(example: Example, snapshot: Snapshot) -> EngineDifference | None:
-        every = comparisons(bundle, example, asked, snapshot, found.policy)
+        every = comparisons(bundle, example, numbers, snapshot, found.policy)
         return next((entry for entry in every if differs(entry) and entry.kind == found.kind), None)
 
     left = shrink_example(bundle, found.example, found, differing, most=most)
@@ -367,8 +367,8 @@ def _lines(run: DifferentialRun, given: Sequence[str], written: Sequence[Path | 
     tally = run.tally
     yield f"{'policy':14}" + "".join(f"{outcome:>15}" for outcome in _OUTCOMES) + "  engines"
     for policy, counts in tally.outcomes.items():
-        judging = ", ".join(_describe_evaluation(run, policy))
-        yield f"{policy:14}" + "".join(f"{counts[outcome]:15,}" for outcome in _OUTCOMES) + f"  {judging}"
+        evaluating = ", ".join(_describe_evaluation(run, policy))
+        yield f"{policy:14}" + "".join(f"{counts[outcome]:15,}" for outcome in _OUTCOMES) + f"  {evaluating}"
     alone = [policy for policy in tally.outcomes if len(_describe_evaluation(run, policy)) < 2]
     if alone:
         yield f"not compared, because only one engine evaluates them:  {', '.join(alone)}"
@@ -422,12 +422,12 @@ def _difference(found: Counterexample) -> JsonObject:
 
 def encode_result(judgement: Judgement) -> JsonObject:
     """Return a judgement as a JSON object for reports."""
-    said: JsonObject = {"outcome": outcome_of(judgement)}
+    result: JsonObject = {"outcome": outcome_of(judgement)}
     if judgement.error is not None:
-        return {**said, "error": judgement.error}
+        return {**result, "error": judgement.error}
     denials = [denial.model_dump() for denial in judgement.denials]
     unknowns = [unknown.model_dump() for unknown in judgement.unknowns]
-    return {**said, **({"denials": denials} if denials else {}), **({"unknowns": unknowns} if unknowns else {})}
+    return {**result, **({"denials": denials} if denials else {}), **({"unknowns": unknowns} if unknowns else {})}
 
 
 def _describe_evaluation(run: DifferentialRun, policy: str) -> list[str]:

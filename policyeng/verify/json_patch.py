@@ -53,7 +53,7 @@ class FindingDocument:
 
 def find_subject(policy: Policy, finding: Finding, snapshot: Snapshot) -> FindingDocument | None:
     """Return the document that a finding is about; None if the snapshot has none, as for foreign policies."""
-    kinds = {lowered(judged.type) for judged in policy.header.judges}
+    kinds = {lowered(target.type) for target in policy.header.judges}
     resource = document_of(snapshot, "resource", finding.resource)
     if resource is not None and lowered(str(resource.get("type"))) == lowered(finding.resource_type):
         own = lowered(finding.resource_type) in kinds
@@ -276,8 +276,8 @@ def select_patches(
     remediation = policy.header.remediation
     if remediation is None or not remediation.patches or finding.outcome is not Outcome.FAIL or finding.unknowns:
         return None
-    judged = find_subject(policy, finding, snapshot)
-    chosen = _choose_patches(remediation.patches, finding.denials, judged, snapshot) if judged else None
+    subject = find_subject(policy, finding, snapshot)
+    chosen = _choose_patches(remediation.patches, finding.denials, subject, snapshot) if subject else None
     if chosen is None:
         return None
     patches, draft = chosen
@@ -287,7 +287,7 @@ def select_patches(
 
 
 def _choose_patches(
-    patches: Sequence[Patch], denials: Iterable[Denial], judged: FindingDocument, snapshot: Snapshot
+    patches: Sequence[Patch], denials: Iterable[Denial], subject: FindingDocument, snapshot: Snapshot
 ) -> tuple[list[Patch], PatchBuilder] | None:
     """Return the first applicable patch for each denial, and their combined result."""
     draft, chosen = PatchBuilder(snapshot), list[Patch]()
@@ -297,7 +297,7 @@ def _choose_patches(
             continue
         for patch in answering:
             trial = draft.fork()
-            if _apply_patch(patch, judged, trial):
+            if _apply_patch(patch, subject, trial):
                 draft = trial
                 chosen.append(patch)
                 break
@@ -315,29 +315,29 @@ def _answers(patch: Patch, path: str) -> bool:
     )
 
 
-def _apply_patch(patch: Patch, judged: FindingDocument, draft: PatchBuilder) -> bool:
+def _apply_patch(patch: Patch, subject: FindingDocument, draft: PatchBuilder) -> bool:
     """Apply a patch, if it is for the evaluated document; return whether that succeeds."""
-    kind = str(judged.document.get("type", "")).lower()
-    if judged.derived != bool(patch.of) or (patch.of and patch.of.lower() != kind):
+    kind = str(subject.document.get("type", "")).lower()
+    if subject.derived != bool(patch.of) or (patch.of and patch.of.lower() != kind):
         return False
-    return all(_apply_step(step, judged, draft) for step in patch.patch)
+    return all(_apply_step(step, subject, draft) for step in patch.patch)
 
 
-def _apply_step(step: JsonObject, judged: FindingDocument, draft: PatchBuilder) -> bool:
-    place, path = _place(step["path"], judged)
+def _apply_step(step: JsonObject, subject: FindingDocument, draft: PatchBuilder) -> bool:
+    place, path = _place(step["path"], subject)
     if place is None:
         return False
     if step["op"] != "copy":
         return draft.do(place, {**step, "path": path})
-    source, origin = _place(step["from"], judged)
+    source, origin = _place(step["from"], subject)
     document = draft.document(source) if source else None
     value = plain_value(document, origin) if document else None
     return value is not None and draft.do(place, {"op": "add", "path": path, "value": value})
 
 
-def _place(path: str, judged: FindingDocument) -> tuple[Place | None, str]:
+def _place(path: str, subject: FindingDocument) -> tuple[Place | None, str]:
     of_workspace, pointer = split_pointer(path)
-    return (judged.workspace if of_workspace else judged.place), pointer
+    return (subject.workspace if of_workspace else subject.place), pointer
 
 
 def is_default(policy: Policy, parameters: Mapping[str, JsonObject]) -> bool:

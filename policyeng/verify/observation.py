@@ -98,7 +98,7 @@ class ObservedOutcomes:
         """Add an entry for each policy, even if it is never observed."""
         self.seen |= {policy.id: Seen() for policy in self.bundle.policies}
 
-    def judge(self, example: Example, bundle: Bundle | None = None) -> None:
+    def record(self, example: Example, bundle: Bundle | None = None) -> None:
         """Evaluate an example with every policy, or with those of a part of the bundle, and record the findings.
 
         Raises:
@@ -106,10 +106,10 @@ class ObservedOutcomes:
         """
         text = native_text(example)
         evaluation = evaluate_example(bundle or self.bundle, example, as_read(text))
-        for resource, said in by_resource(evaluation).items():
+        for resource, by_policy in by_resource(evaluation).items():
             sighting = Sighting(text, example.parameters, example.as_of, resource)
-            failing = {policy for policy, outcome in said.items() if outcome is Outcome.FAIL}
-            for policy, outcome in said.items():
+            failing = {policy for policy, outcome in by_policy.items() if outcome is Outcome.FAIL}
+            for policy, outcome in by_policy.items():
                 seen = self.seen[policy]
                 if outcome is Outcome.FAIL:
                     _store_sighting(seen.failing, sighting)
@@ -165,20 +165,20 @@ def by_resource(evaluation: Evaluation) -> dict[str, dict[str, Outcome]]:
 
     A policy that selects both fails if it fails on one of them.
     """
-    said: dict[str, dict[str, Outcome]] = {}
+    by_policy: dict[str, dict[str, Outcome]] = {}
     for finding in evaluation.findings:
-        policies = said.setdefault(lowered(finding.resource), {})
+        policies = by_policy.setdefault(lowered(finding.resource), {})
         if policies.get(finding.policy) is not Outcome.FAIL:
             policies[finding.policy] = finding.outcome
-    return said
+    return by_policy
 
 
 def find_distinguished(evaluation: Evaluation, policy: str, others: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the resources on which a policy fails, with each other policy that does not fail or err there."""
-    for resource, said in by_resource(evaluation).items():
-        if said.get(policy) is Outcome.FAIL:
+    for resource, by_policy in by_resource(evaluation).items():
+        if by_policy.get(policy) is Outcome.FAIL:
             for other in others:
-                if said.get(other) not in (Outcome.FAIL, Outcome.ERROR):
+                if by_policy.get(other) not in (Outcome.FAIL, Outcome.ERROR):
                     yield resource, other
 
 
@@ -256,7 +256,7 @@ class DistinguishingSearch:
         for _, other in list(find_distinguished(evaluation, policy.id, left)):
             apart.setdefault(other, example)
             left.pop(other, None)
-        failing = (at for at, said in by_resource(evaluation).items() if said.get(policy.id) is Outcome.FAIL)
+        failing = (at for at, by_policy in by_resource(evaluation).items() if by_policy.get(policy.id) is Outcome.FAIL)
         return next(failing, "")
 
     def _step(self, example: Example, resource: str, other: Policy) -> Example:
@@ -277,7 +277,7 @@ class DistinguishingSearch:
     def _write_values(self, document: JsonObject, resource: str, other: Policy) -> None:
         """Write values from elsewhere at places that the other policy reads."""
         words = self.vocabulary.words[other.id]
-        own = [*words.pointers, *(pointer for judged in other.header.judges for pointer in judged.where)]
+        own = [*words.pointers, *(pointer for target in other.header.judges for pointer in target.where)]
         for _ in range(self.random.randrange(1, 4) if own else 0):
             pointer = self.random.choice(own)
             holder = _find_document(document, resource, is_workspace=pointer.startswith(WORKSPACE))
@@ -388,10 +388,10 @@ def _find_document(document: JsonObject, resource: str, *, is_workspace: bool = 
     """Return the resource, declared workload or approval with an id, or its workspace."""
     entries = [entry for kind in ("resources", "workloads", "approvals") for entry in document.get(kind, ())]
     by_id: dict[str, JsonObject] = {lowered(str(entry.get("id"))): entry for entry in reversed(entries)}
-    held = by_id.get(lowered(resource))
+    found_entry = by_id.get(lowered(resource))
     if not is_workspace:
-        return held
-    home = workspace_of(resource) or (str(held.get("workspaceId")) if held else "")
+        return found_entry
+    home = workspace_of(resource) or (str(found_entry.get("workspaceId")) if found_entry else "")
     return by_id.get(lowered(home))
 
 

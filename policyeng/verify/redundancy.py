@@ -27,7 +27,7 @@ from policyeng.report.junit import add_case, junit_text, set_counts
 from policyeng.report.phrases import count
 from policyeng.testing.reports import text_of_lines
 from policyeng.verify.example_documents import command, list_parameters, native
-from policyeng.verify.generators.documents import fitting, judges_documents
+from policyeng.verify.generators.documents import evaluates_documents, fitting
 from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator
 from policyeng.verify.generators.examples import Example, Examples, examples_of
 from policyeng.verify.generators.json_mutations import Json
@@ -137,8 +137,8 @@ def _lines(analysis: RedundancyAnalysis, naming: Sequence[str]) -> Iterator[str]
     for remark in analysis.remarks:
         yield from _explain(remark, naming)
         yield ""
-    judged = f"{count(analysis.cases, 'case')} and {count(analysis.examples, 'example')}"
-    yield f"seed {analysis.seed}: {count(len(analysis.outcomes), 'policy')} on {judged}"
+    tests = f"{count(analysis.cases, 'case')} and {count(analysis.examples, 'example')}"
+    yield f"seed {analysis.seed}: {count(len(analysis.outcomes), 'policy')} on {tests}"
     faults, remarks = len(analysis.faults), len(analysis.remarks) - len(analysis.faults)
     rest = f"; {count(remarks, 'remark')}" if remarks else ""
     yield f"exit {int(bool(faults))}: {count(faults, 'fault') if faults else 'no fault'}{rest}"
@@ -160,7 +160,7 @@ def _selected(remark: Remark) -> str:
 
 
 def _as_object(remark: Remark) -> JsonObject:
-    said: JsonObject = {
+    rendered: JsonObject = {
         "policy": remark.policy,
         "kind": remark.kind,
         "fault": remark.is_fault,
@@ -170,15 +170,15 @@ def _as_object(remark: Remark) -> JsonObject:
         "remedy": remark.remedy,
     }
     if remark.other:
-        said["other"] = remark.other
+        rendered["other"] = remark.other
     if remark.example is not None:
-        said |= {
+        rendered |= {
             "resource": remark.resource,
             "snapshot": native(remark.example.document),
             "parameters": dict(remark.example.parameters),
             "asOf": remark.example.as_of.isoformat(),
         }
-    return said
+    return rendered
 
 
 #: The possible values of the fields of workloads.
@@ -210,7 +210,7 @@ def outcome_remarks(observed: ObservedOutcomes, estates: EstateGenerator) -> Ite
     every = {id(entry): entry for document in documents for entry in document["resources"]}
     known = _Known((*estates.baselines.resources.values(), *every.values()))
     for policy in observed.bundle.policies:
-        if judges_documents(policy):
+        if evaluates_documents(policy):
             message = "it evaluates documents, and examples are snapshots of resources"
             yield Remark(policy.id, "not tried", message, "nothing", "test it with your own documents", is_fault=False)
             continue
@@ -227,7 +227,7 @@ def describe_tests(observed: ObservedOutcomes, policy: Policy) -> str:
 
 def _of_policy(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Iterator[Remark]:
     seen = observed.seen[policy.id]
-    missed = [(judged, *_explain_mismatch(judged, known)) for judged in policy.header.judges]
+    missed = [(target, *_explain_mismatch(target, known)) for target in policy.header.judges]
     wrong = [(reason, is_proved) for _, reason, is_proved in missed if reason]
     if len(wrong) == len(missed):
         message = f"it never applies: {'; '.join(reason for reason, _ in wrong)}"
@@ -297,23 +297,23 @@ def _find_unused_reasons(policy: Policy, observed: ObservedOutcomes, seen: Seen)
             yield Remark(policy.id, "reason", message, describe_tests(observed, policy), remedy, is_fault=False)
 
 
-def _explain_mismatch(judged: TargetType, known: _Known) -> tuple[str, bool]:
+def _explain_mismatch(target: TargetType, known: _Known) -> tuple[str, bool]:
     """Return why nothing can match an entry of `judges`, and whether that is proved; empty if something may match."""
-    if lowered(judged.type) not in STATEMENTS:
-        return _unknown_type(judged, known), False
-    for pointer, allowed in judged.where.items() if lowered(judged.type) == "workload" else ():
+    if lowered(target.type) not in STATEMENTS:
+        return _unknown_type(target, known), False
+    for pointer, allowed in target.where.items() if lowered(target.type) == "workload" else ():
         words = get_args(_WORDS.get(pointer))
         if words and not {lowered(str(entry)) for entry in allowed} & set(words):
             return f"no workload has `{allowed[0]}` at `{pointer}`: it is one of {', '.join(words)}", True
     return "", False
 
 
-def _unknown_type(judged: TargetType, known: _Known) -> str:
-    kind = lowered(judged.type)
+def _unknown_type(target: TargetType, known: _Known) -> str:
+    kind = lowered(target.type)
     if kind not in known.types:
         near = next((known.types[other] for other in sorted(known.types) if _is_misspelling(kind, other)), "")
-        return f"nothing has the type `{judged.type}`; did you mean `{near}`" if near else ""
-    for pointer, allowed in judged.where.items():
+        return f"nothing has the type `{target.type}`; did you mean `{near}`" if near else ""
+    for pointer, allowed in target.where.items():
         peers = known.of_type(kind)
         if not any(has_value(entry, pointer) for entry in peers) and (near := _find_near_pointer(pointer, peers)):
             return f"no resource of the type has `{pointer}`, expected one of {list(allowed)}; did you mean `{near}`"
@@ -341,7 +341,7 @@ def _find_near_pointer(pointer: str, resources: Iterable[JsonObject]) -> str:
 
 
 #: The number of values drawn for a parameter in addition to its default, bounds and choices; the number evaluated.
-_DRAWN, _JUDGED_WITH = 40, 8
+_DRAWN, _EVALUATED_WITH = 40, 8
 #: The number of cases that set the parameter, and of others, that are evaluated with each value.
 _CASES = 10
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -350,7 +350,7 @@ _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 def parameter_remarks(observed: ObservedOutcomes, estates: EstateGenerator, seed: int) -> Iterator[Remark]:
     """Yield remarks on the parameters of each policy."""
     for policy in observed.bundle.policies:
-        if judges_documents(policy):
+        if evaluates_documents(policy):
             continue
         for name, schema in policy.header.parameters.items():
             random = Random(f"{seed}/{policy.id}/{name}")  # noqa: S311  # nothing here is secret
@@ -415,7 +415,7 @@ def _of_parameter(
     default = examples_of_parameter.results(name, policy.header.defaults[name])
     results = [default]
     for value in values:
-        if _is_enough(results) or len(results) == _JUDGED_WITH:
+        if _is_enough(results) or len(results) == _EVALUATED_WITH:
             break
         if value != default.value:
             results.append(examples_of_parameter.results(name, value))
@@ -459,7 +459,7 @@ def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: EstateGen
     """Check whether the name of a parameter is nowhere that the policy could read it; False if that is uncertain."""
     if not policy.rules:
         words = estates.vocabulary.words[policy.id]
-        stated = policy.python.functions.judge.__globals__.values() if policy.python else ()
+        stated = policy.python.functions.evaluate.__globals__.values() if policy.python else ()
         texts = [value for value in stated if isinstance(value, str)]  # a constant can contain the name
         return name not in (*words.own, *words.borrowed, *texts)
     # Any policy may import modules that are not policies, but not the text of another policy.
@@ -512,10 +512,10 @@ def implication_remarks(
     """
     random = Random(f"{seed}/apart")  # noqa: S311  # nothing here is secret
     search = DistinguishingSearch(observed.bundle, observed.seen, estates.vocabulary, random)
-    judging = [policy for policy in observed.bundle.policies if not judges_documents(policy)]
-    found = {policy.id: _find_implying(policy, observed, search, tries) for policy in judging}
+    checked = [policy for policy in observed.bundle.policies if not evaluates_documents(policy)]
+    found = {policy.id: _find_implying(policy, observed, search, tries) for policy in checked}
     implied = {(policy, other) for policy, others in found.items() for other in others if not others[other].example}
-    for policy in judging:
+    for policy in checked:
         for other, apart in sorted(found[policy.id].items()):
             yield _remark(policy, other, apart, observed, is_equal=(other, policy.id) in implied)
 
@@ -631,16 +631,16 @@ def analysed(
         alone = bundle.only([policy])
         for case, example in cases_of(policy.id, estates):
             # The other policies matter on a case where its policy fails, and a failing case has a path.
-            observed.judge(example, bundle if case.path is not None else alone)
+            observed.record(example, bundle if case.path is not None else alone)
             observed.cases += 1
             progress(observed.cases)
     for example in islice(examples_of(bundle, seed), examples):
-        observed.judge(example)
+        observed.record(example)
         observed.examples += 1
         progress(observed.cases + observed.examples)
     source = Examples(bundle)
     for policy in bundle.policies:
-        if not judges_documents(policy):
+        if not evaluates_documents(policy):
             _draw_more_examples(observed, policy, source, seed)
     remarks = [
         *outcome_remarks(observed, estates),
@@ -656,7 +656,7 @@ def _draw_more_examples(observed: ObservedOutcomes, policy: Policy, source: Exam
     seen = observed.seen[policy.id]
     while observed.more[policy.id] < _MORE and not {Outcome.FAIL, Outcome.PASS} <= seen.decided:
         random = Random(f"{seed}/{policy.id}/{observed.more[policy.id]}")  # noqa: S311  # nothing here is secret
-        observed.judge(source.drawn(random, policy))
+        observed.record(source.drawn(random, policy))
         observed.more[policy.id] += 1
 
 

@@ -183,51 +183,51 @@ class Target:
 
 
 def targets(
-    policy: Policy, read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot
+    policy: Policy, read: ObservedReads, finding: Finding, subject: FindingDocument, snapshot: Snapshot
 ) -> Iterator[Target]:
     """Yield the places, those of denials first, each once; `read` is what the evaluation of the finding reads."""
-    kind = lowered(str(judged.document.get("type", "")))
-    if judged.place[0] == "approval" or kind.startswith(_DECIDED):
+    kind = lowered(str(subject.document.get("type", "")))
+    if subject.place[0] == "approval" or kind.startswith(_DECIDED):
         return
     seen: set[tuple[Place, str]] = set()
     for found in (
-        *_denied_targets(read, finding, judged, snapshot),
-        *_inspected_targets(read, finding, judged, snapshot),
+        *_denied_targets(read, finding, subject, snapshot),
+        *_inspected_targets(read, finding, subject, snapshot),
     ):
-        if (found.place, found.pointer) not in seen and not _is_hiding(policy, found, judged):
+        if (found.place, found.pointer) not in seen and not _is_hiding(policy, found, subject):
             seen.add((found.place, found.pointer))
             yield found
 
 
 def _denied_targets(
-    read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot
+    read: ObservedReads, finding: Finding, subject: FindingDocument, snapshot: Snapshot
 ) -> Iterator[Target]:
     for denial in finding.denials:
-        if judged.derived and not denial.path.startswith(WORKSPACE):
-            yield from _source(denial, judged)
+        if subject.derived and not denial.path.startswith(WORKSPACE):
+            yield from _source(denial, subject)
             continue
-        place, pointer = _locate(denial.path, judged, snapshot)
+        place, pointer = _locate(denial.path, subject, snapshot)
         if place is not None and pointer.startswith("/") and _is_read(read, denial.path):
             yield Target(place, pointer, denial, is_tag=_is_tag(pointer))
 
 
-def _source(denial: Denial, judged: FindingDocument) -> Iterator[Target]:
+def _source(denial: Denial, subject: FindingDocument) -> Iterator[Target]:
     """Yield the places of the source resource of a workload that set what is denied."""
-    places = _SOURCES.get(lowered(str(judged.document.get("type"))), {})
+    places = _SOURCES.get(lowered(str(subject.document.get("type"))), {})
     above = "/runs" if denial.path.startswith("/runs/") else denial.path
     for pointer in dict.fromkeys(places[path] for path in (denial.path, above) if path in places):
         yield Target(
-            judged.place, pointer, denial, is_compute=pointer in ("/properties/computeId", "/properties/compute")
+            subject.place, pointer, denial, is_compute=pointer in ("/properties/computeId", "/properties/compute")
         )
 
 
 def _inspected_targets(
-    read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot
+    read: ObservedReads, finding: Finding, subject: FindingDocument, snapshot: Snapshot
 ) -> Iterator[Target]:
     """Yield what the policy reads in addition to what it denies; fields of derived work are not those of a resource."""
     for pointer in read.pointers:
-        place, inside = _locate(pointer, judged, snapshot)
-        own = not (judged.derived or judged.place[0] == "workload") or pointer.startswith(WORKSPACE)
+        place, inside = _locate(pointer, subject, snapshot)
+        own = not (subject.derived or subject.place[0] == "workload") or pointer.startswith(WORKSPACE)
         document = document_of(snapshot, *place) if place and own else None
         if place is not None and document is not None:
             for concrete in islice(_expand(document, inside), _MOST_MEMBERS):
@@ -253,15 +253,15 @@ def _list_members(value: object, key: str) -> Iterable[tuple[object, object]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _locate(path: str, judged: FindingDocument, snapshot: Snapshot) -> tuple[Place | None, str]:
+def _locate(path: str, subject: FindingDocument, snapshot: Snapshot) -> tuple[Place | None, str]:
     """Return the document that a path of a policy refers to, and the pointer in it."""
     if path.startswith(WORKSPACE):
-        return judged.workspace, path.removeprefix(WORKSPACE)
+        return subject.workspace, path.removeprefix(WORKSPACE)
     if NEIGHBOUR in path:
         identity, _, pointer = path.partition(NEIGHBOUR)
         found: JsonObject | None = document_of(snapshot, "resource", identity)
         return (("resource", str(found["id"])) if found else None), f"/{pointer}"
-    return judged.place, path
+    return subject.place, path
 
 
 def _is_read(read: ObservedReads, path: str) -> bool:
@@ -275,7 +275,7 @@ def _is_tag(pointer: str) -> bool:
     return any(lowered(key) in _TAGS for key in keys_of(pointer)[:2])
 
 
-def _is_hiding(policy: Policy, target: Target, judged: FindingDocument) -> bool:
+def _is_hiding(policy: Policy, target: Target, subject: FindingDocument) -> bool:
     """Check whether a place affects what a policy applies to, rather than its outcome."""
     keys = [lowered(key) for key in keys_of(target.pointer)]
     if lowered(target.pointer) in _IDENTITY or (_CLASSIFYING.intersection(keys) and not target.is_tag):
@@ -285,7 +285,7 @@ def _is_hiding(policy: Policy, target: Target, judged: FindingDocument) -> bool:
     if target.place[0] == "workload":
         return target.pointer not in _CHOSEN
     narrowing = {pointer for judges in policy.header.judges for pointer in judges.where}
-    return target.place == judged.place and target.pointer in narrowing and not target.named
+    return target.place == subject.place and target.pointer in narrowing and not target.named
 
 
 #: Longer tables of names, such as that of all VM sizes, do not list recommended values.
@@ -315,11 +315,15 @@ def collect_knowledge(policy: Policy, alone: Bundle, baselines: Baselines, befor
     """Return what is known of a policy; `alone` is its bundle, and `before` the evaluation of the snapshot."""
     file, resources = read_cases(policy), baselines.resources
     passing = [case for verdict, _, case in file.named() if verdict == "pass"] if file else []
-    judged = [merged(resources[case.baseline or ""], case.patch) for case in passing if case.baseline in resources]
+    passing_resources = [
+        merged(resources[case.baseline or ""], case.patch) for case in passing if case.baseline in resources
+    ]
     words = vocabulary_of(alone, ()).words[policy.id]
     names = [name for table in words.tables if len(table) <= _MOST_NAMES for name in table]
     sizes = [size for name in names if (size := alone.facts.size(name)) is not None]
-    return Known(alone, before, [*resources.values(), *judged], [*words.own, *words.borrowed], words.own, sizes)
+    return Known(
+        alone, before, [*resources.values(), *passing_resources], [*words.own, *words.borrowed], words.own, sizes
+    )
 
 
 #: How many edits for one finding are evaluated with its own policy, and how many of the passing ones with all policies.
@@ -373,20 +377,20 @@ class Suggester:
         if finding.outcome is not Outcome.FAIL or finding.exemption is not None:
             return None
         policy = next((one for one in self.bundle.policies if one.id == finding.policy), None)
-        judged = find_subject(policy, finding, self.snapshot) if policy else None
-        if policy is None or judged is None:
+        subject = find_subject(policy, finding, self.snapshot) if policy else None
+        if policy is None or subject is None:
             return Suggestion(finding, reason="the snapshot has no document for it that can be edited")
-        search = _FindingSearch(self, policy, finding, judged)
+        search = _FindingSearch(self, policy, finding, subject)
         return search.header() or search.searched()
 
     @property
     def before(self) -> Evaluation:
         """The evaluation of the unedited snapshot."""
         if self._before is None:
-            self._before = self.judged(self.bundle, self.snapshot)
+            self._before = self.evaluate(self.bundle, self.snapshot)
         return self._before
 
-    def judged(self, bundle: Bundle, snapshot: Snapshot) -> Evaluation:
+    def evaluate(self, bundle: Bundle, snapshot: Snapshot) -> Evaluation:
         """Evaluate a snapshot with the same clock and parameters."""
         given = {policy.id: self.parameters[policy.id] for policy in bundle.policies if policy.id in self.parameters}
         return evaluate(bundle, snapshot, as_of=self.as_of, parameters=given, exemptions=self.exemptions)
@@ -398,7 +402,7 @@ class Suggester:
                 self._baselines = baselines_of(self.bundle)
             alone = self.bundle.only([policy])
             self._known[policy.id] = collect_knowledge(
-                policy, alone, self._baselines, self.judged(alone, self.snapshot)
+                policy, alone, self._baselines, self.evaluate(alone, self.snapshot)
             )
         return self._known[policy.id]
 
@@ -407,10 +411,10 @@ class Suggester:
 class _FindingSearch:
     """The search for one finding."""
 
-    mender: Suggester
+    suggester: Suggester
     policy: Policy
     finding: Finding
-    judged: FindingDocument
+    subject: FindingDocument
     tried: int = 0
     verified: int = 0
     #: The policies with a worse finding after an edit that fixes the finding.
@@ -418,7 +422,7 @@ class _FindingSearch:
     #: The first edit that removes a denial, by its path and text.
     partial: dict[tuple[str, str], PatchBuilder] = field(default_factory=dict)
     #: Edits after which the policy no longer applies: the last resort.
-    unjudged: list[PatchBuilder] = field(default_factory=list)
+    unevaluated: list[PatchBuilder] = field(default_factory=list)
     #: The VM size that the finding is about, if any.
     size: VmSize | None = None
 
@@ -428,7 +432,7 @@ class _FindingSearch:
 
     def header(self) -> Suggestion | None:
         """Return the fix of the header, if it works for this snapshot."""
-        claimed = select_patches(self.policy, self.finding, self.mender.snapshot, self.mender.parameters)
+        claimed = select_patches(self.policy, self.finding, self.suggester.snapshot, self.suggester.parameters)
         return self._verify_edits(claimed.edits, from_header=True) if claimed else None
 
     def searched(self) -> Suggestion:
@@ -438,18 +442,18 @@ class _FindingSearch:
                 break
             if found := self._evaluate_edit(draft):
                 return found
-        for edits in (draft.edits for draft in self.unjudged):
+        for edits in (draft.edits for draft in self.unevaluated):
             if self.verified < MOST_VERIFIED and (found := self._verify_edits(edits)):
                 return found
         return Suggestion(self.finding, reason=self._reason(), tried=self.tried)
 
     def _drafts(self) -> Iterator[PatchBuilder]:
         """Yield edits, the smallest first."""
-        mender, finding = self.mender, self.finding
-        read = observe_finding(mender.bundle, mender.snapshot, finding, mender.as_of, mender.parameters)
-        for target in targets(self.policy, read, finding, self.judged, mender.snapshot):
+        suggester, finding = self.suggester, self.finding
+        read = observe_finding(suggester.bundle, suggester.snapshot, finding, suggester.as_of, suggester.parameters)
+        for target in targets(self.policy, read, finding, self.subject, suggester.snapshot):
             for step in self._steps(target):
-                draft = PatchBuilder(self.mender.snapshot)
+                draft = PatchBuilder(self.suggester.snapshot)
                 if draft.do(target.place, step):
                     yield draft
         parts = list({id(draft): draft for draft in self.partial.values()}.values())
@@ -458,7 +462,7 @@ class _FindingSearch:
         yield from (PatchBuilder.joined(pair) for pair in combinations(parts, 2) if len(parts) > 2)
 
     def _steps(self, target: Target) -> Iterator[JsonObject]:
-        document = document_of(self.mender.snapshot, *target.place) or {}
+        document = document_of(self.suggester.snapshot, *target.place) or {}
         current = value_at(document, target.pointer)
         if isinstance(current, bool):
             yield {"op": "replace", "path": target.pointer, "value": not current}
@@ -474,14 +478,16 @@ class _FindingSearch:
         """Check whether compliant resources of the type lack the field, and it does not state a fact."""
         if target.is_tag or lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
             return False
-        peers = [one for one in self.mender.known(self.policy).compliant if lowered(str(one["type"])) == lowered(kind)]
+        peers = [
+            one for one in self.suggester.known(self.policy).compliant if lowered(str(one["type"])) == lowered(kind)
+        ]
         return any(not has_value(one, target.pointer) for one in peers)
 
     def _values(self, target: Target, document: JsonObject, current: object) -> list[Plain]:
-        snapshot, known = self.mender.snapshot, self.mender.known(self.policy)
+        snapshot, known = self.suggester.snapshot, self.suggester.known(self.policy)
         by_id = {lowered(str(resource.get("id"))): resource for resource in snapshot.resources}
         if target.is_tag:
-            home = self.judged.workspace
+            home = self.subject.workspace
             return real(inherited(target.pointer, document_of(snapshot, *home) if home else None), current, {})
         if target.is_compute:
             return real(self._computes(), current, by_id)
@@ -498,18 +504,18 @@ class _FindingSearch:
 
     def _sizes(self, target: Target, current: object, values: list[Plain]) -> list[Plain]:
         """Return the sizes that can replace one; none for a name that the catalog does not have."""
-        facts = self.mender.bundle.facts
+        facts = self.suggester.bundle.facts
         size = facts.size(current) if isinstance(current, str) else None
         if size is None:
             return []
         if target.named:
             self.size = size
-        return replacements(size, values, self.mender.known(self.policy).sizes, facts, self.mender.as_of)
+        return replacements(size, values, self.suggester.known(self.policy).sizes, facts, self.suggester.as_of)
 
     def _computes(self) -> Iterator[str]:
         """Yield the computes of the workspace that the work belongs to."""
-        home = lowered(self.judged.workspace[1]) if self.judged.workspace else ""
-        for resource in self.mender.snapshot.resources:
+        home = lowered(self.subject.workspace[1]) if self.subject.workspace else ""
+        for resource in self.suggester.snapshot.resources:
             identity = str(resource.get("id"))
             if lowered(str(resource.get("type"))) == _COMPUTES and lowered(identity).startswith(f"{home}/"):
                 yield identity
@@ -517,16 +523,16 @@ class _FindingSearch:
     def _evaluate_edit(self, draft: PatchBuilder) -> Suggestion | None:
         """Evaluate an edit with its own policy, and, if that passes, with all policies."""
         self.tried += 1
-        after = apply_edits(self.mender.snapshot, draft.edits)
-        known = self.mender.known(self.policy)
+        after = apply_edits(self.suggester.snapshot, draft.edits)
+        known = self.suggester.known(self.policy)
         if after is None or not draft.edits:
             return None
-        evaluation = self.mender.judged(known.alone, after)
+        evaluation = self.suggester.evaluate(known.alone, after)
         if find_worse(known.before, evaluation):
             return None
         left = by_pair(evaluation).get(self.pair)
         if left is None and self._is_set_where_denied(draft):
-            self.unjudged.append(draft)
+            self.unevaluated.append(draft)
         elif left is None:
             return None
         elif left.outcome is Outcome.PASS:
@@ -550,12 +556,12 @@ class _FindingSearch:
     def _verify_edits(self, edits: tuple[DocumentPatch, ...], *, from_header: bool = False) -> Suggestion | None:
         """Return the suggestion for edits that pass all policies, or None."""
         self.verified += 1
-        after = apply_edits(self.mender.snapshot, edits)
+        after = apply_edits(self.suggester.snapshot, edits)
         if after is None:
             return None
-        before, evaluation = self.mender.before, self.mender.judged(self.mender.bundle, after)
-        said = by_pair(evaluation)
-        left = said.get(self.pair)
+        before, evaluation = self.suggester.before, self.suggester.evaluate(self.suggester.bundle, after)
+        outcomes = by_pair(evaluation)
+        left = outcomes.get(self.pair)
         worsened = find_worse(before, evaluation)
         self.against.update(policy for policy, _, _ in worsened)
         if worsened or (left is not None and left.outcome is not Outcome.PASS):
@@ -563,14 +569,14 @@ class _FindingSearch:
         cleared = [
             (finding.policy, finding.resource)
             for pair, finding in by_pair(before).items()
-            if finding.outcome is Outcome.FAIL and (pair not in said or said[pair].outcome is Outcome.PASS)
+            if finding.outcome is Outcome.FAIL and (pair not in outcomes or outcomes[pair].outcome is Outcome.PASS)
         ]
         own = (self.finding.policy, self.finding.resource)
         clears = (own, *(entry for entry in cleared if entry != own))
         return Suggestion(self.finding, edits, clears, from_header=from_header, tried=self.tried)
 
     def _reason(self) -> str:
-        if self.judged.place[0] == "approval":
+        if self.subject.place[0] == "approval":
             return "an approval is a decision of people, which no edit can replace"
         worsened = ", ".join(sorted(self.against)[:_MOST_NAMED])
         if self.size is not None:
@@ -583,8 +589,8 @@ class _FindingSearch:
 
     def _reason_of(self, size: VmSize, worsened: str) -> str:
         """Return why no other VM size is proposed, and what to do; `worsened` are policies that forbid the others."""
-        retirement = self.mender.bundle.facts.retirement(size.name)
-        if retirement is not None and retirement.has_come(self.mender.as_of):
+        retirement = self.suggester.bundle.facts.retirement(size.name)
+        if retirement is not None and retirement.has_come(self.suggester.as_of):
             move_to = f"a size of the series {retirement.move_to}" if retirement.move_to else "a size that is offered"
             return f"{size.name} retired on {retirement.date}; move to {move_to} and check again"
         like = f"offered, the same kind of accelerator, at most {MOST_TIMES} times the vCPUs and memory"

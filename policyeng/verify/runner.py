@@ -120,21 +120,21 @@ class LawRunner:
 
     def _test_laws(self, tally: ExampleCounts, trial: Trial, number: int) -> None:
         started = time.perf_counter()
-        judged = _can_evaluate(trial)
+        evaluated = _can_evaluate(trial)
         tally.seconds[""] += time.perf_counter() - started
         tally.examples += 1
-        for finding in trial.evaluation.findings if judged else ():
+        for finding in trial.evaluation.findings if evaluated else ():
             tally.findings += 1
             tally.outcomes.setdefault(finding.policy, Counter())[finding.outcome] += 1
         for law in self._laws.values():
             # The numbers differ by law, so the costly laws do not all run on the same examples.
-            if law.whole is not None or (number + law.number) % law.every or not (judged or law.number == _TOTAL):
+            if law.whole is not None or (number + law.number) % law.every or not (evaluated or law.number == _TOTAL):
                 continue
             started = time.perf_counter()
             self._test_law(tally, law, trial)
             tally.tried[law.name] += 1
             tally.seconds[law.name] += time.perf_counter() - started
-        if not judged and not any(law.number == _TOTAL for law in self._laws.values()):
+        if not evaluated and not any(law.number == _TOTAL for law in self._laws.values()):
             reason = "the evaluation raises an exception; run `--law total` for details"
             tally.broken.setdefault("", BrokenLaw("", trial.chance, reason))
 
@@ -185,14 +185,14 @@ class LawRunner:
     def _smallest(
         self, failing: FailingExample, most: int, grounds: Callable[[], LawContext | None]
     ) -> Smallest[Violation]:
-        def ask(example: Example, snapshot: Snapshot) -> Violation | None:
+        def find(example: Example, snapshot: Snapshot) -> Violation | None:
             tally, fresh_context = ExampleCounts(), grounds()
             if fresh_context is not None:
                 self._test_law(tally, self._laws[failing.law], Trial(fresh_context, example, failing.chance, snapshot))
             found = tally.failing.get(failing.kind)
             return found.violation if found else None
 
-        return shrink_example(self._grounds.bundle, failing.example, failing.violation, ask, most=most)
+        return shrink_example(self._grounds.bundle, failing.example, failing.violation, find, most=most)
 
     def _reload_policy(self, policy: str) -> LawContext | None:
         """Return the context of one policy in Python, its module loaded again without state from earlier evaluations.
@@ -335,7 +335,7 @@ def store_failure(folder: Path, bundle: str, failing: FailingExample) -> Path:
 
 #: The number of examples that a process tests at a time.
 _CHUNK = 20
-#: Violations of more kinds than this have few causes; shrinking each of them would only take time.
+#: Violations of more kinds than this have few causes; shrinking them all would only take time.
 _MOST_SHRUNK = 20
 #: How often a law is tested while an example is shrunk.
 _MOST_TRIALS = 1500
@@ -523,7 +523,7 @@ class _Replay:
         return False
 
     def tried(self, spread: Processes[LawRunner]) -> None:
-        """Test each of them again."""
+        """Test them again."""
         tried = [entry.failing for entry in self._mine]
         arguments = [(entry.law, entry.violation.policy, entry.example, entry.chance) for entry in tried]
         for entry, answer in zip(self._mine, spread.each(LawRunner.again, arguments), strict=True):

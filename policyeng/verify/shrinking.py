@@ -182,7 +182,7 @@ def shrink_example(
     bundle: Bundle,
     example: Example,
     found: _Found,
-    ask: Callable[[Example, Snapshot], _Found | None],
+    find: Callable[[Example, Snapshot], _Found | None],
     *,
     most: int = 3000,
 ) -> Smallest[_Found]:
@@ -192,10 +192,10 @@ def shrink_example(
         bundle: the bundle whose parameters the example has.
         example: the example with the result.
         found: the result.
-        ask: returns the result in another example, or None. An engine error ends the search with the last result.
-        most: the maximum number of calls of `ask`.
+        find: returns the result in another example, or None. An engine error ends the search with the last result.
+        most: the maximum number of calls of `find`.
     """
-    search = _ExampleSearch(bundle, ask, is_sayable(dict(example.parameters)))
+    search = _ExampleSearch(bundle, find, is_sayable(dict(example.parameters)))
     start, note = document_of(example), ""
     for candidate in drop_unreadable(start):
         if search.holds(candidate):
@@ -223,9 +223,9 @@ def shrink_example(
 class _ExampleSearch(Generic[_Found]):
     """The predicate for shrinking, with the last result."""
 
-    def __init__(self, bundle: Bundle, ask: Callable[[Example, Snapshot], _Found | None], needs_toml: bool) -> None:
+    def __init__(self, bundle: Bundle, find: Callable[[Example, Snapshot], _Found | None], needs_toml: bool) -> None:
         self._bundle = bundle
-        self._ask = ask
+        self._find = find
         self._needs_toml = needs_toml
         self.through_reader = True
         self.last: tuple[Example, _Found] | None = None
@@ -244,7 +244,7 @@ class _ExampleSearch(Generic[_Found]):
         if snapshot is None or (self._needs_toml and not is_sayable(dict(example.parameters))):
             return False
         try:
-            found = self._ask(example, snapshot)
+            found = self._find(example, snapshot)
         except EngineError as error:
             self.failure = str(error)
             return False
@@ -254,7 +254,7 @@ class _ExampleSearch(Generic[_Found]):
 
 
 #: The evaluation of `policyeng check`; only the bundle and the snapshot vary.
-Judge = Callable[[Bundle, Snapshot], Evaluation]
+Evaluator = Callable[[Bundle, Snapshot], Evaluation]
 
 #: Placeholders in ids for an unknown subscription, resource group or workspace; no reader accepts them in a snapshot.
 _OPEN = re.compile(r"\{[^{}/]*\}")
@@ -283,7 +283,9 @@ def failing(findings: Sequence[Finding], fail_on: Severity = Severity.LOW) -> li
     return sorted(severities, key=lambda policy: (-severities[policy].rank, policy))
 
 
-def minimize(bundle: Bundle, snapshot: Snapshot, policy: str, judge: Judge, *, most: int = 5000) -> Minimised | None:
+def minimize(
+    bundle: Bundle, snapshot: Snapshot, policy: str, evaluate: Evaluator, *, most: int = 5000
+) -> Minimised | None:
     """Return the smallest document on which a policy still fails, on the same resource or on another one.
 
     It is 1-minimal: without any one member of an object or a list, the policy would not fail or the reader would
@@ -293,18 +295,18 @@ def minimize(bundle: Bundle, snapshot: Snapshot, policy: str, judge: Judge, *, m
         bundle: the bundle with the policy that fails.
         snapshot: the snapshot on which it fails.
         policy: the id of the policy.
-        judge: evaluates every smaller snapshot; the result must depend on nothing else.
+        evaluate: evaluates every smaller snapshot; the result must depend on nothing else.
         most: the maximum number of evaluations.
 
     Returns:
         None if the policy does not fail on the native form.
     """
-    search = _MinimizeSearch(bundle.only([entry for entry in bundle.policies if entry.id == policy]), judge)
+    search = _MinimizeSearch(bundle.only([entry for entry in bundle.policies if entry.id == policy]), evaluate)
     whole, notes = native(snapshot)
     if not search.holds(whole):
         return None
     shrink(whole, search.holds, most=most, plainer=False)
-    if search.asked > most:
+    if search.tried > most:
         notes.append(f"a smaller snapshot may exist: the search ended after {most:,} attempts")
     document, finding = search.last
     return Minimised(document, finding, whole, tuple(notes))
@@ -350,15 +352,15 @@ def _fill_placeholders(document: JsonObject) -> tuple[JsonObject, list[str]]:
 class _MinimizeSearch:
     """The predicate for shrinking, with the last document for which it was true."""
 
-    def __init__(self, alone: Bundle, judge: Judge) -> None:
+    def __init__(self, alone: Bundle, evaluate: Evaluator) -> None:
         self._alone = alone
-        self._judge = judge
-        self.asked = 0
+        self._evaluate = evaluate
+        self.tried = 0
         self.last: tuple[JsonObject, Finding]
 
     def holds(self, document: Json) -> bool:
         """Check whether the reader accepts a document and the policy fails on it."""
-        self.asked += 1
+        self.tried += 1
         if not isinstance(document, dict):
             return False
         try:
@@ -367,7 +369,7 @@ class _MinimizeSearch:
             return False
         if snapshot is None:
             return False
-        findings = self._judge(self._alone, snapshot).findings
+        findings = self._evaluate(self._alone, snapshot).findings
         found = next((finding for finding in findings if fails(finding, Severity.INFO)), None)
         if found is not None:
             self.last = (document, found)

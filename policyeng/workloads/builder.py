@@ -91,13 +91,13 @@ def of_instance_type(compute: Reader | None, instance_type: ResolvedValue[str]) 
     return undecided(f"the instance type `{name.value}` is not defined in the snapshot")
 
 
-def of_containers(asked: Reader, *places: Segments) -> ResolvedValue[str]:
-    """Return the accelerator that containers ask for at any of `places`; none where no amount is above 0.
+def of_containers(reader: Reader, *places: Segments) -> ResolvedValue[str]:
+    """Return the accelerator that containers request at any of `places`; none where no amount is above 0.
 
     Where no amount is stated at all, none is presumed.
     """
     amounts = [
-        (kind, asked.number(*place, key)) for place in places for key, kind in _accelerator_keys(asked, place).items()
+        (kind, reader.number(*place, key)) for place in places for key, kind in _accelerator_keys(reader, place).items()
     ]
     reasons = sorted(amount.reason for _, amount in amounts if amount.reason)
     if reasons:
@@ -108,10 +108,10 @@ def of_containers(asked: Reader, *places: Segments) -> ResolvedValue[str]:
     return get_agreed([ResolvedValue(kind) for kind in wanted], "the containers ask for")
 
 
-def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:
-    """Return the keys that can ask for an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
-    written = asked.inside(*place).value
-    keys = {*(written.body if written else ()), *asked.lost_keys(*place)}
+def _accelerator_keys(reader: Reader, place: Segments) -> dict[str, str]:
+    """Return the keys that can request an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
+    written = reader.inside(*place).value
+    keys = {*(written.body if written else ()), *reader.lost_keys(*place)}
     names = {key: lowered(key).rpartition("/")[2] for key in sorted(keys)}
     vendors = {key: "gpu" for key, name in names.items() if "/" in key and (name == "gpu" or name.startswith("mig-"))}
     return {"gpu": "gpu", "fpga": "fpga"} | vendors
@@ -151,19 +151,19 @@ def as_one_run(
 ) -> RunStep:
     """Return the single run of work that is not divided, from the values for all of it."""
     if features.value is None:
-        answers: dict[str, ResolvedValue[bool]] = dict.fromkeys(FEATURES, undecided(features.reason))
+        fields: dict[str, ResolvedValue[bool]] = dict.fromkeys(FEATURES, undecided(features.reason))
     else:
-        answers = {name: ResolvedValue(name in features.value) for name in FEATURES}
-    return RunStep(None, target, compute_id, answers)
+        fields = {name: ResolvedValue(name in features.value) for name in FEATURES}
+    return RunStep(None, target, compute_id, fields)
 
 
 def features_of(runs: Sequence[RunStep]) -> ResolvedValue[tuple[str, ...]]:
     """Return the features of all runs together; undecided as soon as one is."""
-    answers = [(name, answer) for run in runs for name, answer in run.features.items()]
-    reasons = {answer.reason for _, answer in answers} - {""}
+    fields = [(name, answer) for run in runs for name, answer in run.features.items()]
+    reasons = {answer.reason for _, answer in fields} - {""}
     if reasons:
         return undecided(min(reasons))
-    named = {name for name, answer in answers if answer.value}
+    named = {name for name, answer in fields if answer.value}
     return ResolvedValue(tuple(name for name in FEATURES if name in named))
 
 
@@ -228,7 +228,7 @@ def compute_id(placement: Placement) -> ResolvedValue[str]:
 def tags_of(source: Reader, *places: Segments) -> Tags:
     """Return the tags at the first of `places`, filled up from the others; keys compare without case.
 
-    What is no object holds no tags, so that it counts as no tag does.
+    A value that is not an object has no tags.
     """
     written: JsonObject = {}
     gaps: dict[str, str] = {}
@@ -267,7 +267,7 @@ def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]
     Declared tags do not: a declaration must not loosen what the tags of a resource and its workspace decide.
     """
     source = draft.source
-    answers: dict[str, ResolvedValue[object]] = {
+    fields: dict[str, ResolvedValue[object]] = {
         "/purpose": joined(draft.purpose, [one.purpose for one in additions], "purpose"),
         "/target": joined(draft.target, [one.target for one in additions], "target"),
         "/features": _features(draft.features, additions),
@@ -287,7 +287,7 @@ def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]
             "sourceId": source.id,
             "runs": documents_of(runs, additions),
         },
-        answers | {"/workspaceId": ResolvedValue(workspace_id).or_reason("the id is in no workspace")},
+        fields | {"/workspaceId": ResolvedValue(workspace_id).or_reason("the id is in no workspace")},
         draft.tags,
     )
 
@@ -300,7 +300,7 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
     where = f"its source `{one.source_id}` is not in the snapshot" if lost else ""
     why = f"{silent} and {where}" if lost else silent
     workspace_id = one.workspace_id or find_workspace(one.source_id or "")
-    answers: dict[str, ResolvedValue[object]] = {
+    fields: dict[str, ResolvedValue[object]] = {
         "/purpose": ResolvedValue(one.purpose).or_reason(why),
         "/target": ResolvedValue(one.target).or_reason(why),
         "/features": _features(NO_FEATURES, [one]),
@@ -319,7 +319,7 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
             [as_one_run(ResolvedValue(one.target).or_reason(why), ABSENT, ResolvedValue(one.features))], []
         ),
     }
-    return _workload(fixed, answers, Tags(ResolvedValue(dict(one.tags))))
+    return _workload(fixed, fields, Tags(ResolvedValue(dict(one.tags))))
 
 
 def _list_stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, ResolvedValue[object]]:
@@ -339,14 +339,14 @@ def _features(known: ResolvedValue[tuple[str, ...]], additions: Sequence[Declare
     return ResolvedValue([feature for feature in FEATURES if feature in named])
 
 
-def _workload(fixed: JsonObject, answers: dict[str, ResolvedValue[object]], tags: Tags) -> Workload:
+def _workload(fixed: JsonObject, fields: dict[str, ResolvedValue[object]], tags: Tags) -> Workload:
     document: JsonObject = {"type": "workload", **fixed, "model": {}, "tags": tags.written.value}
-    for pointer, answer in answers.items():
+    for pointer, answer in fields.items():
         parent, _, key = pointer[1:].rpartition("/")
         (document[parent] if parent else document)[key] = answer.value
-    unreadable = {pointer: answer.reason for pointer, answer in answers.items() if answer.reason}
+    unreadable = {pointer: answer.reason for pointer, answer in fields.items() if answer.reason}
     if tags.written.reason:
         unreadable["/tags"] = tags.written.reason
     unreadable |= {f"/tags{pointer}": reason for pointer, reason in tags.gaps.items()}
-    possible = {pointer: answer.among for pointer, answer in answers.items() if answer.among}
+    possible = {pointer: answer.among for pointer, answer in fields.items() if answer.among}
     return Workload(read_only(document), str(fixed["id"]), dict(sorted(unreadable.items())), possible)

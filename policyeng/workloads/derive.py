@@ -122,7 +122,7 @@ def _find_earlier_compute(properties: Reader) -> ResolvedValue[Reader]:
 
 
 def instance_type(properties: Reader) -> ResolvedValue[str]:
-    """Return the instance type that a run asks for: its own, or that of a sweep's trial."""
+    """Return the instance type that a run requests: its own, or that of a sweep's trial."""
     earlier = _find_earlier_compute(properties).value
     return get_first(
         properties.text("resources", "instanceType"),
@@ -241,12 +241,12 @@ def batch_deployment(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
     else:
         default = whole.text("deploymentConfiguration", "settings", "defaultCompute")
         placement = estate.place(get_first(whole.text("compute"), default), find_workspace(source.id))
-    asked = instance_type(whole) if whole else ABSENT
+    requested = instance_type(whole) if whole else ABSENT
     return WorkloadDraft(
         source=source,
         purpose=ResolvedValue("batch-inference"),
         target=placement.target,
-        accelerator=of_placement(estate, placement, asked),
+        accelerator=of_placement(estate, placement, requested),
         compute_id=compute_id(placement),
         features=_component_features(source),
         tags=tags_of(source, ("tags",)),
@@ -287,7 +287,7 @@ def _endpoint_compute(estate: ResourceLookup, source: Reader) -> Placement:
 def _online_accelerator(
     estate: ResourceLookup, source: Reader, kind: ResolvedValue[str], placement: Placement
 ) -> ResolvedValue[str]:
-    """Of a Kubernetes deployment what its containers ask for, else its instance type's; of others their size's."""
+    """Of a Kubernetes deployment what its containers request, else its instance type's; of others their size's."""
     size = source.text("properties", "instanceType")
     named = lowered(kind.value or "")
     if named == "managed" or (named == "azuremlcompute" and not size.absent):
@@ -296,9 +296,9 @@ def _online_accelerator(
         return of_placement(estate, placement, size)
     if named not in ON_KUBERNETES:
         return undecided(placement.target.reason)
-    asked = of_containers(source, LIMITS, REQUESTS)
-    if asked.value != "none":
-        return asked
+    requested = of_containers(source, LIMITS, REQUESTS)
+    if requested.value != "none":
+        return requested
     return of_instance_type(placement.compute, size)
 
 
@@ -323,11 +323,11 @@ class Derived(NamedTuple):
 
     Attributes:
         workloads: one of a resource; of declarations alone one each.
-        asked: ids of the resources that were looked up for it, there or not, as `folded_id` gives them.
+        queried: ids of the resources that were looked up for it, existing or not, as `folded_id` gives them.
     """
 
     workloads: tuple[Workload, ...]
-    asked: frozenset[str]
+    queried: frozenset[str]
 
 
 @frozen
@@ -354,15 +354,15 @@ class Derivation:
         """
         estate = ResourceLookup(ChainMap({**becomes}, self.estate.resources), self.estate.facts)
         due = {source for key in becomes for source in self._asking.get(key, ())}
-        due |= {key for key, held in becomes.items() if key in self.derived or _builder(held)}
+        due |= {key for key, resource in becomes.items() if key in self.derived or _builder(resource)}
         return {source: _derived(estate, source, self.additions.get(source, ())) for source in sorted(due)}
 
     @cached_property
     def _asking(self) -> dict[str, set[str]]:
-        """By an id that is looked up, there or not, what is derived with it, or was."""
+        """By an id that is looked up, existing or not, what is derived with it, or was."""
         found: dict[str, set[str]] = {}
         for source, derived in self.derived.items():
-            for key in derived.asked:
+            for key in derived.queried:
                 found.setdefault(key, set()).add(source)
         return found
 
@@ -380,7 +380,7 @@ class Derivation:
                 self.derived.pop(source, None)
                 continue
             self.derived[source] = derived
-            for key in derived.asked:
+            for key in derived.queried:
                 self._asking.setdefault(key, set()).add(source)
 
 
@@ -411,16 +411,16 @@ def _sources(estate: ResourceLookup, additions: Iterable[str]) -> Iterator[str]:
 
 def _derived(estate: ResourceLookup, source: str, additions: Sequence[DeclaredWorkload]) -> Derived | None:
     """Return what one source makes; None for nothing."""
-    asking = RecordingLookup(estate.resources, estate.facts)
-    held = estate.resources.get(source)
-    build = _builder(held)
-    if held is not None and build is not None:
-        workloads: tuple[Workload, ...] = (derived_workload(build(asking, held), additions),)
+    lookup = RecordingLookup(estate.resources, estate.facts)
+    resource = estate.resources.get(source)
+    build = _builder(resource)
+    if resource is not None and build is not None:
+        workloads: tuple[Workload, ...] = (derived_workload(build(lookup, resource), additions),)
     else:
-        workloads = tuple(declared_workload(one, asking) for one in additions)
-    return Derived(workloads, frozenset(asking.asked)) if workloads else None
+        workloads = tuple(declared_workload(one, lookup) for one in additions)
+    return Derived(workloads, frozenset(lookup.queried)) if workloads else None
 
 
-def _builder(held: Reader | None) -> Callable[[ResourceLookup, Reader], WorkloadDraft] | None:
-    named = held.body.get("type") if held is not None else None
+def _builder(resource: Reader | None) -> Callable[[ResourceLookup, Reader], WorkloadDraft] | None:
+    named = resource.body.get("type") if resource is not None else None
     return DERIVED_FROM.get(lowered(named)) if isinstance(named, str) else None

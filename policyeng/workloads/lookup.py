@@ -50,23 +50,23 @@ def undecided(reason: str, among: Iterable[T_co] = ()) -> ResolvedValue[T_co]:
     return ResolvedValue(reason=reason, among=frozenset(among))
 
 
-def get_first(*answers: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
+def get_first(*values: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
     """Return the first answer that is not absent; an absence if all are."""
-    return next((answer for answer in answers if not answer.absent), ABSENT)
+    return next((answer for answer in values if not answer.absent), ABSENT)
 
 
-def get_agreed(answers: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
-    """Return the one value that all answers give; undecided if one is undecided or two differ.
+def get_agreed(values: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
+    """Return the one value that all have; undecided if one is undecided or two differ.
 
-    `subject` begins the reason, as in "the steps run on `a` and `b`". No answers at all is an absence.
+    `subject` begins the reason, as in "the steps run on `a` and `b`". No values at all is an absence.
     """
-    answers = list(answers)
-    reasons = sorted({answer.reason for answer in answers if answer.reason})
-    among = [answer.among if answer.reason else frozenset(filter(None, [answer.value])) for answer in answers]
+    values = list(values)
+    reasons = sorted({answer.reason for answer in values if answer.reason})
+    among = [answer.among if answer.reason else frozenset(filter(None, [answer.value])) for answer in values]
     possible = frozenset().union(*among) if all(among) else frozenset()
     if reasons:
         return undecided(reasons[0], possible)
-    distinct = {_text(answer.value): answer for answer in answers}
+    distinct = {_text(answer.value): answer for answer in values}
     if len(distinct) > 1:
         return undecided(f"{subject} {quoted(distinct)}", possible)
     return next(iter(distinct.values()), ABSENT)
@@ -270,7 +270,7 @@ def _get_any_spelling(parent: JsonObject, key: str) -> object:
 
 
 def _parsed(text: str) -> float | None:
-    """Return the number that a text writes in plain digits; a whole one that 64 bits do not hold is a float."""
+    """Return the number that a text writes in plain digits; a whole one that does not fit into 64 bits is a float."""
     if not text.isascii() or "_" in text:  # which Python reads all the same
         return None
     for read in (int, float):
@@ -363,13 +363,13 @@ class ResourceLookup:
 
 @frozen
 class RecordingLookup(ResourceLookup):
-    """An estate that remembers which ids were asked for, whether they are there or not."""
+    """An estate that records which ids were looked up, whether they exist or not."""
 
-    asked: set[str] = field(default_factory=set)
+    queried: set[str] = field(default_factory=set)
 
     def find(self, arm_id: str) -> Reader | None:
         """Return the resource with this id, compared without case."""
-        self.asked.add(fold_id(arm_id))
+        self.queried.add(fold_id(arm_id))
         return ResourceLookup.find(self, arm_id)
 
 

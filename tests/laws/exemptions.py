@@ -50,7 +50,7 @@ def violated(trial: Trial) -> Violation | None:
     exemption = drawn(trial.random("exemptions"), plain)
     if exemption is None:
         return None
-    exempted = trial.judged(exemptions=[exemption])
+    exempted = trial.evaluate(exemptions=[exemption])
     found = find_first_difference(plain, exempted, _unmarked)
     if found is not None:
         return replace(found, message="with an exemption it says something else of what it judges")

@@ -53,7 +53,7 @@ def compared(trial: Trial, name: str) -> Compared:
     beside = {field: getattr(trial.snapshot, field) for field in _STATED}
     arm = Snapshot(resources=tuple(resources)).model_copy(update=beside)
     other = inputs.snapshot.model_copy(update=beside)
-    return _differences(trial.judged(arm), trial.judged(other))
+    return _differences(trial.evaluate(arm), trial.evaluate(other))
 
 
 def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], dict[str, bytes]]:
@@ -103,13 +103,13 @@ def _stated(value: object) -> object:
 def _read(files: Mapping[str, bytes]) -> Inputs:
     said = normalize_context(SCOPE, _WORKSPACE, {})
     if len(files) == 1:
-        return read_inputs(["-"], stdin=next(iter(files.values())), said=said)
+        return read_inputs(["-"], stdin=next(iter(files.values())), context=said)
     with TemporaryDirectory() as folder:
         for file, content in files.items():
             path = Path(folder, file)
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-        return read_inputs([folder], said=said)
+        return read_inputs([folder], context=said)
 
 
 def _differences(arm: Evaluation, other: Evaluation) -> Compared:

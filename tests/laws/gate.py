@@ -54,7 +54,7 @@ def _by_estates(trial: Trial, gate: Severity, random: Random) -> Violation | Non
     else:
         larger, policies = beside_its_copy(trial.snapshot), {finding.policy for finding in denied}
         what = "the same estate once more in another subscription"
-    after = trial.said(trial.ready(larger).only(lambda policy, _: policy.id in policies))
+    after = trial.evaluate_prepared(trial.ready(larger).only(lambda policy, _: policy.id in policies))
     for policy in sorted(policies):
         before = _exit(trial.evaluation, policy, gate)
         if _exit(after, policy, gate) < before:

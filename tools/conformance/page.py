@@ -14,14 +14,14 @@ _VERDICTS: tuple[Verdict, ...] = ("passed", "refused", "failed", "silent")
 
 def make_page(found: Sequence[Outcome], opa: str) -> str:
     """Return the page for the outcomes of a run; the same outcomes give the same page."""
-    asked = [outcome for outcome in found if outcome.verdict != "refused"]
-    passed = sum(outcome.verdict == "passed" for outcome in asked)
+    supported = [outcome for outcome in found if outcome.verdict != "refused"]
+    passed = sum(outcome.verdict == "passed" for outcome in supported)
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         opa=opa,
         cases=f"{len(found):,}",
-        asked=f"{len(asked):,}",
+        asked=f"{len(supported):,}",
         passed=f"{passed:,}",
-        share=f"{100 * passed / max(len(asked), 1):.2f}",
+        share=f"{100 * passed / max(len(supported), 1):.2f}",
         totals=_count(found),
         refused=_list_refused(found),
         failed=_list_cases(found, "failed"),

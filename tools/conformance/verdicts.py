@@ -42,7 +42,7 @@ def evaluate_cases(cases: Path, opa: Path) -> Iterator[Outcome]:
 
     Args:
         cases: the folder with `v0` and `v1`.
-        opa: the program, which is asked where an error of a builtin is no error in the case.
+        opa: the program, which is run if an error of a builtin is not an error in the case.
     """
     for case in read_cases(cases):
         verdict, reason = evaluate_case(case, opa)

@@ -258,13 +258,13 @@ class Collected(NamedTuple):
         name: unique in the estate, and the same every time.
         snapshot: None if it could not be read, or if nothing in it can be evaluated (without errors in `problems`).
         problems: of reading.
-        asked: the file queries for reading, with paths below the directory of the part.
+        queries: the file queries for reading, with paths below the directory of the part.
     """
 
     name: str
     snapshot: Snapshot | None
     problems: Sequence[Problem] = ()
-    asked: Sequence[FileDependency] = ()
+    queries: Sequence[FileDependency] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,14 +332,14 @@ def read(source: PartSource | Collected, wanted: WantedInputs) -> Collected:
     if isinstance(source, Collected):
         return source
     try:
-        with record_queries() as asked:
+        with record_queries() as queries:
             content = _content(source)
             inputs = read_inputs([*_documents(source, content)], stdin=content, **wanted)
     except InputError as error:
         return Collected(source.name, None, [problem_of(error)])
     problems = [*inputs.problems]
     if inputs.read or inputs.snapshot.documents:
-        return Collected(source.name, inputs.snapshot, problems, list(_below(source, asked, content)))
+        return Collected(source.name, inputs.snapshot, problems, list(_below(source, queries, content)))
     problems += [
         Problem(level="warning", message=f"has nothing to evaluate: {why}", place=at) for at, why in inputs.skipped
     ]
@@ -361,12 +361,12 @@ def _documents(source: PartSource, content: bytes | None) -> Iterator[Found]:
                 yield named
 
 
-def is_unchanged(source: PartSource, asked: Iterable[FileDependency]) -> bool:
-    """Check whether all file queries of a part have the same answers as before; live Azure is always read again."""
+def is_unchanged(source: PartSource, queries: Iterable[FileDependency]) -> bool:
+    """Check whether all file queries of a part have the same results as before; live Azure is always read again."""
     if is_live(source.address):
         return False
     try:
-        return all(_answer(source, question, path) == answer for question, path, answer in asked)
+        return all(_answer(source, question, path) == answer for question, path, answer in queries)
     except InputError:  # a URL that gives nothing is a problem of the run
         return False
 
@@ -384,12 +384,12 @@ def _describe_source(source: PartSource) -> str:
     return " ".join([str(source.found), *source.walk.exclude])
 
 
-def _below(source: PartSource, asked: Iterable[FileDependency], content: bytes | None) -> Iterator[FileDependency]:
+def _below(source: PartSource, queries: Iterable[FileDependency], content: bytes | None) -> Iterator[FileDependency]:
     yield FileDependency("found", Path(), _describe_source(source))
     if content is not None:
         yield FileDependency("content", Path(), digest_of(content))
     above = Path(source.address).parent
-    for one in asked:
+    for one in queries:
         yield one._replace(path=one.path.relative_to(above) if one.path.is_relative_to(above) else one.path)
 
 

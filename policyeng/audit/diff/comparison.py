@@ -95,7 +95,7 @@ def _spelled(evaluation: Evaluation) -> str:
 
 
 def _is_reported(status: Status | None) -> bool:
-    return status is not None and status.stands
+    return status is not None and status.is_open
 
 
 def _list_of(old: Status | None, new: Status | None) -> str:

@@ -147,7 +147,7 @@ class _Look:
     def _samples(self) -> list[datetime]:
         """The clocks at which policies that read the clock can have other findings."""
         begin, estate = self._state.as_of, self._whole.estate
-        types = {subject.judged_type for subject in estate.subjects}
+        types = {subject.target_type for subject in estate.subjects}
         known = moments(self._state.bundle, self._whole.parameters, [estate.document], types)
         within = [at for at in known if begin < at <= self._until]
         return [at for at in samples([*within, self._until], begin) if begin < at <= self._until]

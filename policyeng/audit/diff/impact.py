@@ -25,7 +25,7 @@ from policyeng.report.forms import table_forms
 from policyeng.report.layout import BLANK, Line, finding_head, heading, labelled
 from policyeng.report.phrases import count, format_name, problem_sentence, shorten_id, to_the_second
 
-#: No more flips than these are listed one by one; the counts are of all.
+#: At most so many flips are listed one by one; the counts are of all.
 LISTED = 1000
 
 Shift = Literal["newly failing", "newly passing", "newly undecided", "judged no more", "otherwise changed"]
@@ -204,7 +204,7 @@ def exceeds(impacts: Sequence[Impact], most: int | None) -> bool:
 
 
 _TITLES = ("newly failing", "newly passing", "newly undecided", "judged no more", "otherwise")
-_NOBODY = "(no owner)"
+_NO_OWNER = "(no owner)"
 #: How many flips the text names; the other forms have more.
 _NAMED = 20
 
@@ -241,7 +241,7 @@ def _table(title: str, tallies: Sequence[FlipCounts]) -> Iterator[Line]:
 
 
 def _name(title: str, tally: FlipCounts) -> str:
-    return visible(tally.name) or (_NOBODY if title == "owner" else "")
+    return visible(tally.name) or (_NO_OWNER if title == "owner" else "")
 
 
 def _numbers(tally: FlipCounts) -> tuple[int, ...]:
@@ -280,7 +280,7 @@ def _parts(impact: Impact) -> Iterator[str]:
 
 def _cells(one: Shifted) -> list[str]:
     finding = one.flip.finding
-    where = [one.owner or _NOBODY, one.part, finding.resource]
+    where = [one.owner or _NO_OWNER, one.part, finding.resource]
     return [one.shift, finding.title, str(finding.severity), finding.policy, *where, flip_words(one.flip)]
 
 

@@ -242,7 +242,7 @@ class Status(NamedTuple):
     reasons: tuple[tuple[str, str], ...]
 
     @property
-    def stands(self) -> bool:
+    def is_open(self) -> bool:
         """Whether the outcome is not a pass."""
         return self.outcome is not Outcome.PASS
 
@@ -319,8 +319,8 @@ class Readings:
 
     def is_unread(self, number: int, part: str) -> bool:
         """Check whether a run could not read a part."""
-        asked = number, part
-        if asked not in self._known:
+        key = number, part
+        if key not in self._known:
             found = self._history.part(self._runs[number], part)
-            self._known[asked] = found is not None and not found.snapshot
-        return self._known[asked]
+            self._known[key] = found is not None and not found.snapshot
+        return self._known[key]

@@ -117,7 +117,7 @@ class ItemEntry(NamedTuple):
 #: The entries of each item: usually one, several if an id is repeated.
 Items = Mapping[Item, tuple[ItemEntry, ...]]
 
-#: By kind, the attribute of a snapshot that holds the statements of that kind, and the members that identify them.
+#: By kind, the attribute of a snapshot with the statements of that kind, and the members that identify them.
 _STATED: Mapping[CauseKind, tuple[str, tuple[str, ...]]] = {
     CauseKind.APPROVAL: ("approvals", ("id",)),
     CauseKind.WORKLOAD: ("workloads", ("id",)),
@@ -216,7 +216,7 @@ def snapshot_of(base: Snapshot, items: Items) -> Snapshot:
 
 
 #: What to evaluate: the id of a policy, and the lower-case type and folded id of the resource.
-Asked = Collection[tuple[str, str, str]]
+QueriedFindings = Collection[tuple[str, str, str]]
 #: The entries of an item, if any.
 Entries = tuple[ItemEntry, ...]
 
@@ -224,13 +224,13 @@ Entries = tuple[ItemEntry, ...]
 class Splicing:
     """A prepared snapshot with changing resources; only the requested findings are evaluated."""
 
-    def __init__(self, prepared: EvaluationContext, asked: Asked) -> None:
+    def __init__(self, prepared: EvaluationContext, queried: QueriedFindings) -> None:
         """Use a prepared snapshot with all of its pairs; `fits` returns whether it can be spliced."""
         self._snapshot = ChangingSnapshot(prepared)
         self._spellings = prepared.bundle.spellings
         numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
         self._policies: dict[tuple[str, str], list[int]] = {}
-        for policy, kind, identity in asked:
+        for policy, kind, identity in queried:
             if policy in numbers:
                 self._policies.setdefault((kind, identity), []).append(numbers[policy])
         subjects = prepared.estate.subjects
@@ -245,11 +245,11 @@ class Splicing:
         if snapshot.documents or estate.gaps or any(one.input_form != "policy" for one in prepared.bundle.policies):
             return False
         view = estate.view
-        held = {fold_id(str(resource.get("id"))) for resource in snapshot.resources}
+        ids = {fold_id(str(resource.get("id"))) for resource in snapshot.resources}
         others = [fold_id(one.reported_id) for one in estate.subjects[len(view.resources) :]]
         workloads = others[: len(view.workloads)]
-        whole = len(snapshot.resources) == len(view.resources) == len(held)
-        return whole and len({*workloads}) == len(workloads) and held.isdisjoint(others[len(view.workloads) :])
+        whole = len(snapshot.resources) == len(view.resources) == len(ids)
+        return whole and len({*workloads}) == len(workloads) and ids.isdisjoint(others[len(view.workloads) :])
 
     @contextmanager
     def after(self, changes: Mapping[Item, Entries]) -> Iterator[EvaluationContext | None]:
@@ -274,7 +274,7 @@ class Splicing:
             taking = Taking(subject)
             for number in numbers:
                 judges = selectors_of(context.bundle.policies[number].header)
-                if any(one.kind == subject.judged_type and taking.takes(one) for one in judges):
+                if any(one.kind == subject.target_type and taking.takes(one) for one in judges):
                     wanted.setdefault(number, set()).add(at)
         return plan(context.bundle, context.estate, wanted)
 
@@ -322,16 +322,16 @@ class StateFactor(NamedTuple):
 
 #: The causes outside the snapshot.
 _OUTSIDE_SNAPSHOT = (CauseKind.POLICY, CauseKind.PARAMETERS, CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
-#: What changes nothing of how a snapshot is made ready.
+#: What does not affect the preparation of a snapshot.
 _WITHOUT = (CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
 
 
 class Counterfactuals:
     """The states between two others, each evaluated once for the requested findings."""
 
-    def __init__(self, before: State, after: State, asked: Iterable[FindingKey]) -> None:
+    def __init__(self, before: State, after: State, queried: Iterable[FindingKey]) -> None:
         self.before, self.after = before, after
-        self._asked = {key[:3] for key in asked}
+        self._queried = {key[:3] for key in queried}
         self._known: dict[frozenset[StateFactor], Mapping[FindingKey, Status] | None] = {}
         self._prepared: dict[frozenset[StateFactor], EvaluationContext] = {}
         self._spliced: dict[frozenset[StateFactor], Splicing | None] = {}
@@ -426,7 +426,7 @@ class Counterfactuals:
                         return
         yield self._whole(resources | others).only(
             lambda policy, subject: (
-                (policy.id, lowered(subject.reported_type), fold_id(subject.reported_id)) in self._asked
+                (policy.id, lowered(subject.reported_type), fold_id(subject.reported_id)) in self._queried
             )
         )
 
@@ -447,7 +447,7 @@ class Counterfactuals:
             while len(self._spliced) >= _KEPT:
                 del self._spliced[next(iter(self._spliced))]
             prepared = self._whole(undone)
-            self._spliced[undone] = Splicing(prepared, self._asked) if Splicing.fits(prepared) else None
+            self._spliced[undone] = Splicing(prepared, self._queried) if Splicing.fits(prepared) else None
         return self._spliced[undone]
 
     def _changes(self, undone: Iterable[StateFactor]) -> dict[Item, tuple[ItemEntry, ...]]:
@@ -765,7 +765,7 @@ def _reads_nothing_else(key: FindingKey, states: Iterable[State]) -> bool:
 
 def _is_derived(policy: Policy) -> bool:
     """Check whether a policy evaluates workloads, which are derived from several resources."""
-    return any(lowered(judged.type) == "workload" for judged in policy.header.judges)
+    return any(lowered(target.type) == "workload" for target in policy.header.judges)
 
 
 def _policy(key: FindingKey, state: State) -> Policy | None:

@@ -121,13 +121,13 @@ class _Course:
 
     def flips(self, turns: Iterable[tuple[TurnName, FindingSpan]]) -> _Flips:
         """Return the flips of one part in the runs of some turns, with their causes."""
-        asked: dict[int, set[FindingKey]] = {}
+        keys_by_run: dict[int, set[FindingKey]] = {}
         part = ""
         for turn, span in turns:
             part = span.part
             if turn not in ("began", "lost", "again"):
-                asked.setdefault(number_of(turn, span), set()).add(_key(span))
-        return {number: self._compared(part, number, keys) for number, keys in sorted(asked.items())}
+                keys_by_run.setdefault(number_of(turn, span), set()).add(_key(span))
+        return {number: self._compared(part, number, keys) for number, keys in sorted(keys_by_run.items())}
 
     def _compared(self, part: str, number: int, keys: set[FindingKey]) -> Mapping[FindingKey, Flip] | str:
         earlier = self._numbers[self._numbers.index(number) - 1]
@@ -255,12 +255,12 @@ def compute_trend(
                 standing[name][span.first] += 1
                 if span.until is not None:
                     standing[name][span.until] -= 1
-    held = Counter[str]()
+    open_counts = Counter[str]()
     points = []
     for run in runs:
-        held.update({name: changes[run.number] for name, changes in standing.items()})
+        open_counts.update({name: changes[run.number] for name, changes in standing.items()})
         counts = {name: changes[run.number] for name, changes in turns.items()}
-        points.append(_point(run, counts, None if wanted is None else held))
+        points.append(_point(run, counts, None if wanted is None else open_counts))
     return ComplianceTrend(estate=estate, points=tuple(points))
 
 
@@ -311,10 +311,10 @@ def _counts_of(span: FindingSpan) -> list[str]:
     return ["fail", "exempt"] if span.outcome is Outcome.FAIL and span.exempt else [str(span.outcome)]
 
 
-def _point(run: AuditRun, turns: dict[str, int], held: Counter[str] | None) -> TrendPoint:
+def _point(run: AuditRun, turns: dict[str, int], open_counts: Counter[str] | None) -> TrendPoint:
     shared = {"run": run.number, "as_of": run.as_of, "parts": run.parts, "exit_code": run.exit_code, **turns}
-    if held is not None:
-        return TrendPoint.model_validate({**shared, **held})
+    if open_counts is not None:
+        return TrendPoint.model_validate({**shared, **open_counts})
     summary = run.summary
     return TrendPoint.model_validate(
         {

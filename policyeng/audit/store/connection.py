@@ -123,8 +123,8 @@ def _locking(engine: Engine) -> Iterator[_Take]:
 
             def take(number: int, alone: bool) -> bool:
                 function = "pg_try_advisory_lock" if alone else "pg_try_advisory_lock_shared"
-                asked = text(f"SELECT {function}(:ours + :number)")
-                return bool(connection.scalar(asked, {"ours": _OURS, "number": number}))
+                statement = text(f"SELECT {function}(:ours + :number)")
+                return bool(connection.scalar(statement, {"ours": _OURS, "number": number}))
 
             try:
                 yield take
@@ -239,9 +239,9 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def streamed(connection: Connection, asked: Select[*_Columns], size: int = 1000) -> Generator[Row[*_Columns]]:
+def streamed(connection: Connection, statement: Select[*_Columns], size: int = 1000) -> Generator[Row[*_Columns]]:
     """Yield the rows of a query, fetched in batches."""
-    with connection.execute(asked, execution_options={"yield_per": size}) as rows:
+    with connection.execute(statement, execution_options={"yield_per": size}) as rows:
         yield from rows
 
 
@@ -259,7 +259,7 @@ def _address(url: str) -> URL:
         raise UsageError(f"`{hide_password(url)}` is no URL of a store", remedy=_FORMS) from None
     if address.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         try:
-            import psycopg  # noqa: F401  # asked for before it is needed, for the message
+            import psycopg  # noqa: F401  # imported before it is needed, for the message
         except ImportError:
             raise UsageError("stores on PostgreSQL need psycopg", remedy="install `policyeng[postgresql]`") from None
         return address.set(drivername="postgresql+psycopg")

@@ -150,8 +150,8 @@ def _drop(connection: Connection, needed: Collection[str]) -> tuple[int, int]:
     """Delete all other contents, and return their number and size."""
     doomed: list[str] = []
     size = 0
-    asked = select(CONTENTS.c.digest, func.length(CONTENTS.c.content))
-    for digest, length in streamed(connection, asked):
+    statement = select(CONTENTS.c.digest, func.length(CONTENTS.c.content))
+    for digest, length in streamed(connection, statement):
         if digest not in needed:
             doomed.append(digest)
             size += length
@@ -205,8 +205,8 @@ class _Sweep:
 
     def faults(self) -> Iterator[IntegrityFault]:
         """Yield the faults."""
-        asked = select(SPANS).where(SPANS.c.estate == self._estate).order_by(SPANS.c.first)
-        with closing(streamed(self._connection, asked)) as rows:
+        statement = select(SPANS).where(SPANS.c.estate == self._estate).order_by(SPANS.c.first)
+        with closing(streamed(self._connection, statement)) as rows:
             yield from self._swept(rows)
         for number in self.ending:
             yield IntegrityFault("spans", number, "a span ends at a run after which there is none of its estate")
@@ -226,7 +226,7 @@ class _Sweep:
                 for row in group[1]:
                     yield from self._begin(row._mapping, set(ended))
                 group = next(beginning, None)
-            yield from self._hold(number)
+            yield from self._compare_current(number)
             previous = number
         if group is not None:
             yield _find_foreign_rows(group[0])
@@ -249,10 +249,10 @@ class _Sweep:
                 yield IntegrityFault("spans", number, f"a span of `{part}` ends at a run at which it cannot")
             self.ending.setdefault(last, []).append((part, standing))
 
-    def _hold(self, number: int) -> Iterator[IntegrityFault]:
+    def _compare_current(self, number: int) -> Iterator[IntegrityFault]:
         """Compare the current spans with the parts of a run."""
-        asked = select(PARTS.c.name, PARTS.c.standing).where(PARTS.c.run == number)
-        stated = {name: standing or _NOTHING for name, standing in self._connection.execute(asked)}
+        statement = select(PARTS.c.name, PARTS.c.standing).where(PARTS.c.run == number)
+        stated = {name: standing or _NOTHING for name, standing in self._connection.execute(statement)}
         for part, standing in self.standing.items():
             if part not in self.digests:
                 self.digests[part] = digest_span_states(standing)
@@ -347,8 +347,8 @@ def _check_parts(
 def _find_differences(
     connection: Connection, numbers: Sequence[int], below: Mapping[str, str], stated: Mapping[str, str]
 ) -> Iterator[IntegrityFault]:
-    asked = select(PARTS.c.run, PARTS.c.name, PARTS.c.evaluation, PARTS.c.standing).where(PARTS.c.run.in_(numbers))
-    for number, name, evaluation, standing in connection.execute(asked):
+    statement = select(PARTS.c.run, PARTS.c.name, PARTS.c.evaluation, PARTS.c.standing).where(PARTS.c.run.in_(numbers))
+    for number, name, evaluation, standing in connection.execute(statement):
         expected = stated.get(below.get(evaluation, ""))
         if expected is not None and expected != standing:
             yield IntegrityFault("parts", number, f"the stored findings of `{name}` differ from its evaluation")

@@ -161,17 +161,17 @@ class Outbox:
         A message that a service rejects does not delay the others.
         """
         mine = (NOTICES.c.target == target, NOTICES.c.due <= _text(now), NOTICES.c.attempts < ATTEMPTS)
-        asked = _unsent().where(*mine).order_by(None).order_by(NOTICES.c.attempts, NOTICES.c.id)
+        statement = _unsent().where(*mine).order_by(None).order_by(NOTICES.c.attempts, NOTICES.c.id)
         with self._store.reading() as connection:
-            return _read(connection, asked)
+            return _read(connection, statement)
 
     def sent_since(self, target: str, moment: datetime) -> int:
         """Return the number of messages to a target since a moment; combined messages count once."""
-        asked = select(func.count(distinct(func.coalesce(NOTICES.c.together, NOTICES.c.id)))).where(
+        statement = select(func.count(distinct(func.coalesce(NOTICES.c.together, NOTICES.c.id)))).where(
             NOTICES.c.target == target, NOTICES.c.sent > _text(moment)
         )
         with self._store.reading() as connection:
-            return connection.scalar(asked) or 0
+            return connection.scalar(statement) or 0
 
     def claim(self, notices: Sequence[Notice], now: datetime) -> Sequence[Notice]:
         """Claim messages for sending, and count an attempt. Return them without those that another process claimed.
@@ -233,8 +233,8 @@ def _unsent() -> Select[tuple[object, ...]]:
     return select(*columns).where(NOTICES.c.sent.is_(None)).order_by(NOTICES.c.id)
 
 
-def _read(connection: Connection, asked: Select[tuple[object, ...]]) -> Sequence[Notice]:
-    return [_build_notice(**row._mapping) for row in connection.execute(asked)]
+def _read(connection: Connection, statement: Select[tuple[object, ...]]) -> Sequence[Notice]:
+    return [_build_notice(**row._mapping) for row in connection.execute(statement)]
 
 
 def _build_notice(*, created: str, due: str, **fields: object) -> Notice:

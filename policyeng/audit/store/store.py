@@ -192,9 +192,9 @@ def list_span_changes(connection: Connection, estate: str, number: int, before: 
         read: the names of the parts that it could read.
     """
     finding = (SPANS.c.part, SPANS.c.policy, SPANS.c.resource, SPANS.c.resource_type)
-    asked = select(*finding).where(SPANS.c.estate == estate, SPANS.c.outcome == str(Outcome.FAIL))
-    begun = {tuple(row) for row in connection.execute(asked.where(SPANS.c.first == number))}
-    ended = {tuple(row) for row in connection.execute(asked.where(SPANS.c.last == before))}
+    statement = select(*finding).where(SPANS.c.estate == estate, SPANS.c.outcome == str(Outcome.FAIL))
+    begun = {tuple(row) for row in connection.execute(statement.where(SPANS.c.first == number))}
+    ended = {tuple(row) for row in connection.execute(statement.where(SPANS.c.last == before))}
     gone = ended - begun
     fixed = sum(part in read for part, *_ in gone)
     return Turned(len(begun - ended), fixed, len(gone) - fixed)
@@ -212,12 +212,12 @@ def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime]
     numbers = sorted(clocks)
     if not numbers:
         return
-    asked = select(SPANS).where(SPANS.c.estate == estate)
+    statement = select(SPANS).where(SPANS.c.estate == estate)
     begin = bisect.bisect_left(numbers, since)
     if begin:  # what ended in a run after the one before `since` has that one as its last
-        asked = asked.where(SPANS.c.last.is_(None) | (SPANS.c.last >= numbers[begin - 1]))
+        statement = statement.where(SPANS.c.last.is_(None) | (SPANS.c.last >= numbers[begin - 1]))
     order = [_by_code(connection, name) for name in ("part", "policy", "resource")]
-    rows = streamed(connection, asked.order_by(*order, SPANS.c.first, SPANS.c.key))
+    rows = streamed(connection, statement.order_by(*order, SPANS.c.first, SPANS.c.key))
     for row in rows:
         last: int | None = row.last
         yield FindingSpan.model_construct(
@@ -244,7 +244,7 @@ def _by_code(connection: Connection, name: str) -> ColumnElement[str]:
 
 _COLUMNS = (PARTS.c.name, PARTS.c.snapshot, PARTS.c.evaluation, PARTS.c.exit_code, PARTS.c.summary)
 
-#: The largest number of a run that its column can hold.
+#: The largest number of a run that fits into its column.
 _LARGEST = 2**31 - 1
 
 
@@ -289,9 +289,9 @@ class Store:
 
     def runs(self, estate: str, *, last: int | None = None) -> Sequence[AuditRun]:
         """Return the runs of an estate, the oldest first; only the newest `last` of them if given."""
-        asked = select(RUNS.c.document, RUNS.c.hash).where(RUNS.c.estate == estate).order_by(RUNS.c.number.desc())
+        statement = select(RUNS.c.document, RUNS.c.hash).where(RUNS.c.estate == estate).order_by(RUNS.c.number.desc())
         with self.reading() as connection:
-            rows = connection.execute(asked if last is None else asked.limit(last)).all()
+            rows = connection.execute(statement if last is None else statement.limit(last)).all()
         return [run_of(*row) for row in reversed(rows)]
 
     def run(self, number: int) -> AuditRun:
@@ -310,9 +310,9 @@ class Store:
 
     def head(self) -> AuditRun | None:
         """Return the newest run of all estates; None before the first."""
-        asked = select(RUNS.c.document, RUNS.c.hash).order_by(RUNS.c.number.desc()).limit(1)
+        statement = select(RUNS.c.document, RUNS.c.hash).order_by(RUNS.c.number.desc()).limit(1)
         with self.reading() as connection:
-            row = connection.execute(asked).first()
+            row = connection.execute(statement).first()
         return row and run_of(*row)
 
     def missing(self, expected: Sequence[str]) -> list[str]:
@@ -329,23 +329,23 @@ class Store:
 
     def parts(self, run: AuditRun) -> Iterator[RunPart]:
         """Yield the parts of a run in order."""
-        asked = select(*_COLUMNS).where(PARTS.c.run == run.number).order_by(PARTS.c.position)
+        statement = select(*_COLUMNS).where(PARTS.c.run == run.number).order_by(PARTS.c.position)
         with self.reading() as connection:
-            for row in streamed(connection, asked):
+            for row in streamed(connection, statement):
                 yield _part(row._mapping)
 
     def rows(self, run: AuditRun) -> Iterator[PartRow]:
         """Yield the stored rows of the parts of a run, in order."""
-        asked = select(*(PARTS.c[name] for name in PartRow._fields)).where(PARTS.c.run == run.number)
+        statement = select(*(PARTS.c[name] for name in PartRow._fields)).where(PARTS.c.run == run.number)
         with self.reading() as connection:
-            for row in streamed(connection, asked.order_by(PARTS.c.position)):
+            for row in streamed(connection, statement.order_by(PARTS.c.position)):
                 yield PartRow(*row)
 
     def content(self, run: AuditRun, rows: Iterable[PartRow]) -> str:
         """Return the content hash of a run with these parts."""
-        asked = select(RUNS.c.policies, RUNS.c.retention).where(RUNS.c.number == run.number)
+        statement = select(RUNS.c.policies, RUNS.c.retention).where(RUNS.c.number == run.number)
         with self.reading() as connection:
-            policies, retention = connection.execute(asked).one()
+            policies, retention = connection.execute(statement).one()
         return content_of(policies, retention, rows)
 
     def head_and_findings(self, row: PartRow) -> tuple[bytes, bytes]:
@@ -528,8 +528,8 @@ class RunWriter:
         self._waiting.update(entry.contents)
         self._size += sum(map(len, entry.contents.values()))
         encoded = encode_span_states([] if isinstance(entry.standing, str) else entry.standing)
-        anew = digest_of(encoded) if entry.evaluation else ""
-        standing = entry.standing if isinstance(entry.standing, str) else anew
+        fresh = digest_of(encoded) if entry.evaluation else ""
+        standing = entry.standing if isinstance(entry.standing, str) else fresh
         row = PartRow(
             entry.name, entry.snapshot, entry.evaluation, standing, entry.holding, entry.exit_code, entry.summary
         )

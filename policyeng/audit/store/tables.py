@@ -133,14 +133,14 @@ _Value = TypeVar("_Value")
 
 #: Higher levels take twice the time and save a twentieth.
 _LEVEL = 3
-#: How many digests one question names; SQLite takes 32,766 variables.
-_ASKED = 500
+#: How many digests one query names; SQLite takes 32,766 variables.
+_BATCH = 500
 _CHECKSUM = 4
 #: Bytes that a content may have: more than the largest document that is read.
 MAX_CONTENT = 1 << 28
 
 
-def in_batches(values: Iterable[_Value], size: int = _ASKED) -> Iterator[Sequence[_Value]]:
+def in_batches(values: Iterable[_Value], size: int = _BATCH) -> Iterator[Sequence[_Value]]:
     """Yield values in lists of at most `size`."""
     iterator = iter(values)
     while batch := list(islice(iterator, size)):

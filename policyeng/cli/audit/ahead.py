@@ -59,7 +59,7 @@ class AheadOptions(CriteriaOptions, RegoEngineOptions):
 
 
 @with_options(AheadOptions)
-def ahead(asked: AheadOptions) -> int:
+def ahead(args: AheadOptions) -> int:
     """Forecast failures if nothing changes. Exit codes: 0 no new failures, 1 new failures, 2 undecided.
 
     The snapshots of the newest run are evaluated with the policies, parameters and exemptions of that run, at every
@@ -69,30 +69,30 @@ def ahead(asked: AheadOptions) -> int:
       policyeng audit ahead production --days 90
       policyeng audit ahead --input snapshots/ --exemptions exemptions.yaml --as-of 2027-01-01
     """
-    format_, begins = find_known(asked.format_, FORMATS, "format"), moment_of(asked.since, "--since", starts=True)
-    ends = _until(begins, asked.days, asked.until)
-    settings = asked.settings()
-    looking = _Looking(settings, begins, ends, *asked.rego_engine())
-    if asked.input_:
-        if asked.estate is not None:
+    format_, begins = find_known(args.format_, FORMATS, "format"), moment_of(args.since, "--since", starts=True)
+    ends = _until(begins, args.days, args.until)
+    settings = args.settings()
+    looking = _Looking(settings, begins, ends, *args.rego_engine())
+    if args.input_:
+        if args.estate is not None:
             raise UsageError("`--input` and an estate cannot be combined", remedy="remove one of them")
-        outlooks = [looking.at_inputs(asked.input_, asked.setup(settings))]
+        outlooks = [looking.at_inputs(args.input_, args.setup(settings))]
     else:
-        _refuse_input_options(asked)
-        outlooks = looking.at_store(asked.store, asked.config, asked.estate)
+        _refuse_input_options(args)
+        outlooks = looking.at_store(args.store, args.config, args.estate)
     from policyeng.audit.diff import forecast
 
     print_form(forecast.FORMS[format_], outlooks, format_)
     return max(one.exit_code for one in outlooks)
 
 
-def _refuse_input_options(asked: AheadOptions) -> None:
+def _refuse_input_options(args: AheadOptions) -> None:
     """Refuse options that only apply to --input.
 
     Raises:
         UsageError: one of them is given.
     """
-    given = (asked.policy, asked.data, asked.select, asked.ignore, asked.exemptions, asked.no_exemptions, asked.profile)
+    given = (args.policy, args.data, args.select, args.ignore, args.exemptions, args.no_exemptions, args.profile)
     if any(given):
         remedy = "add --input, or remove --policy, --data, --select, --ignore, --exemptions and --profile"
         raise UsageError("a stored run is evaluated with its own policies and exemptions", remedy=remedy)
@@ -123,7 +123,7 @@ class _Looking:
         self._begins, self._ends = begins, ends
         self._engine, self._opa = engine, opa
 
-    def at_inputs(self, inputs: Sequence[str], held: EvaluationSetup) -> Outlook:
+    def at_inputs(self, inputs: Sequence[str], setup: EvaluationSetup) -> Outlook:
         """Forecast the given inputs."""
         from policyeng.audit.collection.parts import parts_of
 
@@ -133,20 +133,20 @@ class _Looking:
         def ready() -> Iterator[Ready]:
             from policyeng.audit.diff.forecast import Ready
 
-            for part in parts_of(estate, held.bundle.wanted, FileWalk(held.settings.exclude)):
+            for part in parts_of(estate, setup.bundle.wanted, FileWalk(setup.settings.exclude)):
                 state = None
                 if part.snapshot is not None:
                     state = State(
-                        held.bundle,
+                        setup.bundle,
                         part.snapshot,
                         self._begins,
-                        held.exemptions,
-                        held.parameters,
+                        setup.exemptions,
+                        setup.parameters,
                         self._engine,
                         self._opa,
                     )
                 yield Ready(part.name, state, tuple(part.problems))
-            yield from (Ready(problem.place, None, (problem,)) for problem in held.problems)
+            yield from (Ready(problem.place, None, (problem,)) for problem in setup.problems)
 
         return self._outlook(ready(), estate.name, None)
 
@@ -188,7 +188,7 @@ class ImpactOptions(SetupOptions, OpaServerOptions):
 
 
 @with_options(ImpactOptions)
-def impact(asked: ImpactOptions) -> int:
+def impact(args: ImpactOptions) -> int:
     """Evaluate stored runs with other policies or parameters: which findings would change, and their owners.
 
     The snapshots, clock and engine are those of each run, and so are the exemptions unless others are given.
@@ -198,22 +198,22 @@ def impact(asked: ImpactOptions) -> int:
       policyeng audit impact production --policy policies-1.1/ --max-new-failures 10
       policyeng audit impact --profile strict --runs 5 --format csv
     """
-    format_ = find_known(asked.format_, FORMATS, "format")
-    held = asked.setup(asked.settings())
+    format_ = find_known(args.format_, FORMATS, "format")
+    setup = args.setup(args.settings())
 
     from policyeng.audit.diff import impact as analysis
 
-    theirs = held.exemptions if asked.exemptions or asked.no_exemptions else None
-    proposed = analysis.Proposed(held.bundle, held.parameters, theirs, asked.owner_tag, asked.opa())
-    with store_of(asked.store, asked.config) as kept:
-        chosen_runs = [run for name in estates_of(kept, asked.estate) for run in kept.runs(name, last=asked.runs)]
+    theirs = setup.exemptions if args.exemptions or args.no_exemptions else None
+    proposed = analysis.Proposed(setup.bundle, setup.parameters, theirs, args.owner_tag, args.opa())
+    with store_of(args.store, args.config) as kept:
+        chosen_runs = [run for name in estates_of(kept, args.estate) for run in kept.runs(name, last=args.runs)]
         impacts = []
         for run in chosen_runs:
             with show_progress(f"re-evaluating run {run.number}"):
                 impacts.append(analysis.evaluate_impact(kept, run, proposed))
-    for problem in held.problems:
+    for problem in setup.problems:
         print_line(f"policyeng: {problem.place}: {problem.message}", error=True)
     print_form(analysis.FORMS[format_], impacts, format_)
-    if any(problem.level == "error" for problem in (*held.problems, *(p for one in impacts for p in one.problems))):
+    if any(problem.level == "error" for problem in (*setup.problems, *(p for one in impacts for p in one.problems))):
         return 2
-    return int(analysis.exceeds(impacts, asked.max_new_failures))
+    return int(analysis.exceeds(impacts, args.max_new_failures))

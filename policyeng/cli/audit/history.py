@@ -145,8 +145,8 @@ class _Wanted:
 
     def _is_on(self, span: FindingSpan) -> bool:
         """Check whether a span belongs to the resource, which may be given by the end of its id."""
-        asked, whole = fold_id(self._resource), fold_id(span.resource)
-        return not asked or whole == asked or whole.endswith(f"/{asked.removeprefix('/')}")
+        queried, whole = fold_id(self._resource), fold_id(span.resource)
+        return not queried or whole == queried or whole.endswith(f"/{queried.removeprefix('/')}")
 
     def _is_late(self, run: AuditRun) -> bool:
         if self._run is not None:

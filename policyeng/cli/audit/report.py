@@ -41,9 +41,9 @@ ControlsOf = Annotated[
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write the report to. Default: print it.")]
 
 
-@with_group("asked", TextOptions)
+@with_group("args", TextOptions)
 def report(
-    asked: TextOptions,
+    args: TextOptions,
     estate: Estate = None,
     run: Number = None,
     format_: Format = "text",
@@ -66,7 +66,7 @@ def report(
     from policyeng.report.csv import BYTE_ORDER_MARK
 
     format_ = find_known(format_, SHOWN, "report format")
-    group_by = asked.grouping([format_])
+    group_by = args.grouping([format_])
     require_directory(output, "report")
     if framework and format_.startswith("csv"):
         raise UsageError(f"--framework does not apply to {format_}", remedy="use `audit history --framework`")
@@ -83,7 +83,7 @@ def report(
             results = tuple(evaluate_controls(history, meant, name) for name in framework)
             evaluation = gathered.evaluation.model_copy(update={"frameworks": results})
             gathered = replace(gathered, evaluation=evaluation)
-    printer = ReportPrinter(asked, format_, (), group_by)
+    printer = ReportPrinter(args, format_, (), group_by)
     text = printer.render(format_, gathered.evaluation, about=gathered.about, printed=output is None)
     if output is None:
         print_line(text.rstrip("\n"))

@@ -93,7 +93,7 @@ class AuditRunOptions(CriteriaOptions, RegoEngineOptions):
 
 
 @with_options(AuditRunOptions)
-def run(asked: AuditRunOptions) -> int:
+def run(args: AuditRunOptions) -> int:
     """Evaluate estates and store the results. Exit codes as for `check`.
 
     Examples:
@@ -104,17 +104,17 @@ def run(asked: AuditRunOptions) -> int:
     from policyeng.audit.runner import run_estate
     from policyeng.audit.store import open_store
 
-    require_text(asked.select, asked.ignore)
-    format_, moment = plain_format(asked.format_), moment_of(asked.as_of)
-    settings, (engine, opa) = require_expandable_urls(asked.settings()), asked.rego_engine()
-    named, given = asked.estates or (), asked.input_ or ()
-    chosen = estates_of(settings, named, given, asked.estate, together=asked.together)
-    held = asked.setup(settings)
-    jobs = asked.jobs or processors()
+    require_text(args.select, args.ignore)
+    format_, moment = plain_format(args.format_), moment_of(args.as_of)
+    settings, (engine, opa) = require_expandable_urls(args.settings()), args.rego_engine()
+    named, given = args.estates or (), args.input_ or ()
+    chosen = estates_of(settings, named, given, args.estate, together=args.together)
+    setup = args.setup(settings)
+    jobs = args.jobs or processors()
     with open_store(settings.store, create=True) as opened:
 
         def audit(each: EstateSettings) -> AuditRun:
-            return run_estate(opened, each, held, as_of=moment, engine=engine, opa=opa, jobs=jobs, full=asked.full)
+            return run_estate(opened, each, setup, as_of=moment, engine=engine, opa=opa, jobs=jobs, full=args.full)
 
         made = [audited(opened, each, audit, format_) for each in chosen]
         notify_about_runs(opened, settings)

@@ -52,7 +52,7 @@ class ScheduleOptions(CriteriaOptions, RegoEngineOptions, LogOptions):
 
 
 @with_options(ScheduleOptions)
-def schedule(asked: ScheduleOptions) -> int:
+def schedule(args: ScheduleOptions) -> int:
     """Run audits of the configured estates on schedule, until SIGTERM or SIGINT; SIGHUP reloads the configuration.
 
     Each audit is logged on standard error. Findings do not affect the exit code: it is 0, or 2 with --once
@@ -67,19 +67,19 @@ def schedule(asked: ScheduleOptions) -> int:
     _require_extra()
     from policyeng.audit.scheduler import Auditing, Schedule, audit_due
 
-    require_text(asked.select, asked.ignore)
-    _refuse_both(asked.once, asked.list_)
-    settings = require_expandable_urls(asked.settings())
-    if asked.list_:
+    require_text(args.select, args.ignore)
+    _refuse_both(args.once, args.list_)
+    settings = require_expandable_urls(args.settings())
+    if args.list_:
         return _print_times(settings)
 
-    asked.start_logging()
-    engine, opa = asked.rego_engine()
-    jobs = asked.jobs or processors()
-    auditing = Auditing(asked.setup, engine, opa, jobs, asked.full, os.environ)
-    if asked.once:
+    args.start_logging()
+    engine, opa = args.rego_engine()
+    jobs = args.jobs or processors()
+    auditing = Auditing(args.setup, engine, opa, jobs, args.full, os.environ)
+    if args.once:
         return 0 if audit_due(settings, auditing) else 2
-    return Schedule(lambda: require_expandable_urls(asked.settings()), auditing, drain=asked.drain_seconds).run()
+    return Schedule(lambda: require_expandable_urls(args.settings()), auditing, drain=args.drain_seconds).run()
 
 
 def _refuse_both(once: bool, list_: bool) -> None:

@@ -141,8 +141,8 @@ def verify_history(
     for fault in verified.faults:
         run = "" if fault.run is None else f" run {fault.run}:"
         print_line(f"policyeng: {fault.table}:{run} {fault.message}", error=True)
-    held = f"{count(len(verified.faults), 'fault')}" if verified.faults else "no row was altered"
-    print_line(f"{count(verified.runs, 'run')}: {held}")
+    verdict = f"{count(len(verified.faults), 'fault')}" if verified.faults else "no row was altered"
+    print_line(f"{count(verified.runs, 'run')}: {verdict}")
     if verified.pruned:
         print_line(f"pruned {count(len(verified.pruned), 'run')}: {_format_ranges(verified.pruned)}")
     if verified.unused:
@@ -183,12 +183,12 @@ def replay(
     Examples:
       policyeng audit replay 12
     """
-    from policyeng.audit.replay import replay as judge_again
+    from policyeng.audit.replay import replay as replay_run
 
     format_ = plain_format(format_)
     with store_of(store, config) as opened, show_progress(f"re-evaluating run {run}"):
         found = opened.run(run)
-        replayed = judge_again(opened, found, server.opa())
+        replayed = replay_run(opened, found, server.opa())
     same = replayed.content == found.content
     if format_ == "json":
         differences = [difference._asdict() for difference in replayed.differences]

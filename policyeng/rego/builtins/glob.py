@@ -253,7 +253,7 @@ def _trim(left: list[_GlobToken], right: list[_GlobToken]) -> tuple[list[_GlobTo
 def _intersect(left: list[_GlobToken], right: list[_GlobToken]) -> bool:
     """Return whether the globs have a text in common, as gintersect decides it by recursion.
 
-    `normal` and `star` have its answers for the rests of both globs: the first of the two has the token at hand, which
+    `normal` and `star` have its answers for the rests of both globs: the first of the two has the current token, which
     is of the left glob in the first table and of the right one in the second.
     """
     width = len(right) + 1

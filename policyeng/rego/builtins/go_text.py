@@ -155,7 +155,7 @@ def read_pem(content: bytes) -> tuple[PemBlock | None, bytes]:
     """Read the next block of PEM as Go does.
 
     Args:
-        content: what may hold it.
+        content: the text that may contain it.
 
     Returns:
         the block, None if there is none, and what follows it.

@@ -2,7 +2,7 @@ r"""Patterns of RE2 that Python's `re` matches in linear time with the same mean
 
 Only a small part of the syntax is read: literals, classes, `.`, `^` and `$` at the ends, `\b`, groups of alternatives
 that are not repeated, and repeated classes. A pattern becomes a list of plain sequences, one for each choice of
-alternatives. Each of them has to be such that no place of a text is tried again and again:
+alternatives. Each has to be such that no place of a text is tried again and again:
 
 * Without `^`, every part has a fixed length, once what is repeated at the ends is reduced to its least number, which
   finds the same texts.
@@ -252,7 +252,7 @@ class _Reader:
         return _complement(joined) if negated else joined
 
     def _folded(self, ranges: Ranges) -> Ranges:
-        """Return a class with its letters in both cases where the pattern asks for it."""
+        """Return a class with its letters in both cases if the pattern requires it."""
         if not self._fold:
             return ranges
         if ranges[-1][1] > 127:

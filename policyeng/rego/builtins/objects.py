@@ -158,7 +158,7 @@ class EditTree:
     def _unfold_element(self, index: int) -> EditTree:
         if 0 <= index < len(self._places) and self._places[index] is not _UNCHANGED:
             return _get_tree(self._places[index])
-        # OPA takes the element that was at the index at first, even if another one is there now.
+        # OPA takes the element that was at the index at first, even if the index now has another one.
         if not 0 <= index < len(self._value):
             raise BuiltinError("path does not exist in array term")
         self._delete(index)

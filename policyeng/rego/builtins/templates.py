@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 )
 _SPACES = " \t\r\n"
 _MOST_WORDS = 10_000
-#: A value that is not there, as the text of a key that is missing or null.
+#: A missing value, as the text of a key that is missing or null.
 _NOTHING = object()
 
 

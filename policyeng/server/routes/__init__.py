@@ -1,1 +1,1 @@
-"""The routes: one module for each thing that is asked, each with a function that adds them to an application."""
+"""The routes: one module for each kind of request, each with a function that adds them to an application."""

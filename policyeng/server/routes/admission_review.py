@@ -46,25 +46,25 @@ _WITHOUT_STATE = Problem(
 )
 
 
-def reviewed(service: Service, asked: RouteRequest) -> RouteResponse:
-    """Return the answer to an AdmissionReview.
+def reviewed(service: Service, request: RouteRequest) -> RouteResponse:
+    """Return the response to an AdmissionReview.
 
     Raises:
         RefusedError: the body is no JSON (400) or no review (422).
     """
-    setup, document = service.setup.current, _review_of(asked)
-    state = _state(service, asked.at)
+    setup, document = service.setup.current, _review_of(request)
+    state = _state(service, request.at)
     decisions: list[tuple[Decision, float]] = []
 
     def admit(before: Sequence[Change], changes: Sequence[Change]) -> Decision:
         # Use the state that the objects were read with; a newer one may have been loaded since.
-        there, age = service.fresh(state, asked.at)
+        there, age = service.fresh(state, request.at)
         # Operators update status and finalizers of objects that fail for old reasons.
         decision = service.decided(
             setup,
             there,
             changes,
-            asked.at,
+            request.at,
             Blame.INTRODUCED,
             before,
             is_dry_run=_is_dry_run(document),
@@ -74,20 +74,20 @@ def reviewed(service: Service, asked: RouteRequest) -> RouteResponse:
         decisions.append((decision, age))
         return decision
 
-    answered = review(document, state.context, admit, decision_id=asked.decision_id)
+    result = review(document, state.context, admit, decision_id=request.decision_id)
     decision, age = decisions[-1] if decisions else (None, None)
-    return RouteResponse(orjson.dumps(answered.answer), setup, document, decision, age, answered.refusal)
+    return RouteResponse(orjson.dumps(result.answer), setup, document, decision, age, result.refusal)
 
 
-def refused(service: Service, asked: RouteRequest, error: PolicyengError) -> RouteResponse:
+def refused(service: Service, request: RouteRequest, error: PolicyengError) -> RouteResponse:
     """Return an AdmissionReview for an error, because a webhook that ignores failures would admit the object."""
-    document = _review_of(asked)
+    document = _review_of(request)
 
     def admit(*_: Sequence[Change]) -> NoReturn:
         raise error
 
-    answered = review(document, _state(service, asked.at).context, admit, decision_id=asked.decision_id)
-    return RouteResponse(orjson.dumps(answered.answer), document=document, refusal=answered.refusal)
+    result = review(document, _state(service, request.at).context, admit, decision_id=request.decision_id)
+    return RouteResponse(orjson.dumps(result.answer), document=document, refusal=result.refusal)
 
 
 def _is_dry_run(document: object) -> bool:
@@ -99,13 +99,13 @@ def _state(service: Service, at: datetime) -> SnapshotState:
     return service.state.current if service.state is not None else SnapshotState(_UNLISTED, at)
 
 
-def _review_of(asked: RouteRequest) -> object:
+def _review_of(request: RouteRequest) -> object:
     """Read the review of a request.
 
     Raises:
         RefusedError: it is none of the version that is answered.
     """
-    document = json_of(asked.content)
+    document = json_of(request.content)
     try:
         request_in(document)
     except InputError as error:
@@ -117,7 +117,7 @@ def _review_of(asked: RouteRequest) -> object:
 UNNAMED = "unnamed"
 
 
-def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
+def evaluated(service: Service, request: RouteRequest) -> RouteResponse:
     """Return the result of the policies for a resource that does not exist yet, in Azure's format.
 
     Raises:
@@ -125,16 +125,16 @@ def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
         PolicyengError: as `policyeng.admit`.
     """
     setup = service.setup.current
-    document = json_of(asked.content)
-    request, faults = validated(RestrictionsRequest, document, "")
-    if request is None:
+    document = json_of(request.content)
+    details, faults = validated(RestrictionsRequest, document, "")
+    if details is None:
         raise refuse_body(faults[0].message, faults[0].pointer, faults[0].remedy)
-    state, age = service.choose_state(None, asked.at)
-    resource = resource_of(request.resource_details)
-    decision = decide(setup, state, resource, asked.at, Blame.TOUCHED)
+    state, age = service.choose_state(None, request.at)
+    resource = resource_of(details.resource_details)
+    decision = decide(setup, state, resource, request.at, Blame.TOUCHED)
     if decision.exit_code and not decision.denied:
         raise refuse_body(decision.problems[0].message, "/resourceDetails", "correct it there")
-    evaluations = list(_evaluations(decision, setup.bundle.name, audited=request.include_audit_effect))
+    evaluations = list(_evaluations(decision, setup.bundle.name, audited=details.include_audit_effect))
     body: RestrictionsAnswer = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": evaluations}}
     return RouteResponse(orjson.dumps(body, default=str), setup, document, decision, age)
 
@@ -168,7 +168,7 @@ def _evaluations(decision: Decision, bundle: str, *, audited: bool) -> Iterator[
         yield from (_evaluation(finding, bundle, "Audit") for finding in (*decision.warned, *decision.undecided))
 
 
-_SAID = {Outcome.FAIL: "NonCompliant", Outcome.UNKNOWN: "Unknown", Outcome.ERROR: "Error"}
+_COMPLIANCE = {Outcome.FAIL: "NonCompliant", Outcome.UNKNOWN: "Unknown", Outcome.ERROR: "Error"}
 
 
 def _evaluation(finding: Finding, bundle: str, effect: str) -> PolicyEvaluation:
@@ -178,14 +178,14 @@ def _evaluation(finding: Finding, bundle: str, effect: str) -> PolicyEvaluation:
             "policySetDefinitionId": bundle,
             "policyDefinitionReferenceId": finding.policy,
         },
-        "evaluationResult": _SAID[finding.outcome],
+        "evaluationResult": _COMPLIANCE[finding.outcome],
         "evaluationDetails": {"reason": finding.title, "evaluatedExpressions": _expressions(finding.denials)},
         "effectDetails": {"policyEffect": effect},
     }
 
 
 def _expressions(denials: Iterable[Denial]) -> list[JsonObject]:
-    """One for each denial, which holds: the field is what it must not be."""
+    """Return an expression for each denial: the field has a value that it must not have."""
     return [
         {
             "result": "True",

@@ -39,7 +39,7 @@ _REMEDY = (
 )
 
 
-def decided(service: Service, asked: RouteRequest) -> RouteResponse:
+def decided(service: Service, request: RouteRequest) -> RouteResponse:
     """Decide on a change.
 
     Raises:
@@ -47,12 +47,12 @@ def decided(service: Service, asked: RouteRequest) -> RouteResponse:
         PolicyengError: as `policyeng.admit`.
     """
     setup = service.setup.current
-    document = json_of(asked.content)
+    document = json_of(request.content)
     read, given, is_dry_run = _parts(document)
-    state = None if given is None else _state(given, setup, asked)
-    state, age = service.choose_state(state, asked.at)
+    state = None if given is None else _state(given, setup, request)
+    state, age = service.choose_state(state, request.at)
     if given is not None:
-        decision = decide(setup, state, read.changes, asked.at, Blame.TOUCHED, with_standing=asked.standing)
+        decision = decide(setup, state, read.changes, request.at, Blame.TOUCHED, with_standing=request.standing)
     else:
         # A change that could not be read whole is denied, so that the rest of it is not made either.
         is_dry_run = is_dry_run or any(problem.level == "error" for problem in read.problems)
@@ -60,13 +60,13 @@ def decided(service: Service, asked: RouteRequest) -> RouteResponse:
             setup,
             state,
             read.changes,
-            asked.at,
+            request.at,
             Blame.TOUCHED,
             is_dry_run=is_dry_run,
-            with_standing=asked.standing,
+            with_standing=request.standing,
         )
     decision = with_problems(decision, read.problems)
-    return RouteResponse(rendered(decision, asked.decision_id, age), setup, document, decision, age)
+    return RouteResponse(rendered(decision, request.decision_id, age), setup, document, decision, age)
 
 
 def rendered(decision: Decision, decision_id: str, age: float) -> bytes:
@@ -110,7 +110,7 @@ def _is_ours(document: JsonObject) -> bool:
     return not document.keys().isdisjoint({"operation", "id"})
 
 
-def _state(given: object, setup: EvaluationSetup, asked: RouteRequest) -> SnapshotState:
+def _state(given: object, setup: EvaluationSetup, request: RouteRequest) -> SnapshotState:
     """Read the state before the change from a request; its time is now unless it has one."""
     read = read_inputs(["-"], stdin=orjson.dumps(given), **setup.bundle.wanted)
     try:
@@ -118,10 +118,10 @@ def _state(given: object, setup: EvaluationSetup, asked: RouteRequest) -> Snapsh
     except InputError as error:
         message = f"the state cannot be read: {error.message}"
         raise refuse_body(message, "/state", "send a snapshot that `policyeng check` reads") from None
-    return SnapshotState(read.snapshot, read.snapshot.taken_at or asked.at)
+    return SnapshotState(read.snapshot, read.snapshot.taken_at or request.at)
 
 
-def report_on_document(service: Service, asked: RouteRequest) -> RouteResponse:
+def report_on_document(service: Service, request: RouteRequest) -> RouteResponse:
     """Return the report on a document.
 
     Raises:
@@ -129,21 +129,21 @@ def report_on_document(service: Service, asked: RouteRequest) -> RouteResponse:
         PolicyengError: as `evaluate`.
     """
     setup = service.setup.current
-    content, options = _read_request(asked)
+    content, options = _read_request(request)
     exemptions, problems = _exemptions(options, setup)
     read = read_inputs(
         ["-"],
         from_format=options.from_,
         max_bytes=max(len(content), 1),
         stdin=content,
-        said=normalize_context(options.scope, options.workspace, {}),
+        context=normalize_context(options.scope, options.workspace, {}),
         **setup.bundle.wanted,
     )
     settings, strict = setup.settings, options.strict_unknown
     evaluation = evaluate(
         setup.bundle,
         read.snapshot,
-        as_of=options.as_of or asked.at,
+        as_of=options.as_of or request.at,
         exemptions=exemptions,
         parameters=setup.parameters,
         fail_on=options.fail_on or settings.fail_on,
@@ -161,13 +161,13 @@ def _apply_settings(setup: EvaluationSetup, options: CheckDocument) -> AppliedSe
     return setup.applied.model_copy(update={"changes": changes}) if replaced else setup.applied
 
 
-def _read_request(asked: RouteRequest) -> tuple[bytes, CheckDocument]:
+def _read_request(request: RouteRequest) -> tuple[bytes, CheckDocument]:
     """Read the document to evaluate, and its options."""
-    if asked.media_type in YAML:
-        return asked.content, CheckDocument(snapshot=None)
-    document = json_of(asked.content)
-    if b'"snapshot"' not in asked.content or not isinstance(document, dict) or "snapshot" not in document:
-        return asked.content, CheckDocument(snapshot=None)
+    if request.media_type in YAML:
+        return request.content, CheckDocument(snapshot=None)
+    document = json_of(request.content)
+    if b'"snapshot"' not in request.content or not isinstance(document, dict) or "snapshot" not in document:
+        return request.content, CheckDocument(snapshot=None)
     snapshot, document["snapshot"] = document["snapshot"], None
     options, faults = validated(CheckDocument, document, "")
     if options is None:
@@ -180,7 +180,7 @@ def _read_request(asked: RouteRequest) -> tuple[bytes, CheckDocument]:
 
 
 def _exemptions(options: CheckDocument, setup: EvaluationSetup) -> tuple[list[Exemption], list[Problem]]:
-    """Those of the request, else those in force; as in a file, a faulty one is a problem and hides no other."""
+    """Those of the request, else the active ones; as in a file, a faulty one is a problem and hides no other."""
     if options.exemptions is None:
         return list(setup.exemptions), list(setup.problems)
     document = {"exemptions": options.exemptions}

@@ -101,8 +101,8 @@ class Endpoint:
     Attributes:
         scope: the scope that a token needs.
         describe: returns the description for OpenAPI.
-        work: answers a request, on a thread.
-        refused: answers a request whose work raised an error, without waiting for anything; None for a problem.
+        work: handles a request, on a thread.
+        refused: handles a request whose work raised an error, without waiting for anything; None for a problem.
         takes: the media types of bodies.
     """
 
@@ -148,13 +148,13 @@ async def answer(service: Service, request: Request, point: Endpoint) -> Respons
             service.queue.require_place()  # before any work is done for it: what is refused must cost next to nothing
         async with service.bodies.body_of(request, until) as content:
             size = len(content)
-            asked = RouteRequest(content, media_type, decision_id, at, request.query_params)
+            routed = RouteRequest(content, media_type, decision_id, at, request.query_params)
             try:
-                result = await _unless_gone(request, service.queue.run(partial(point.work, service, asked), until))
+                result = await _unless_gone(request, service.queue.run(partial(point.work, service, routed), until))
             except PolicyengError as error:
                 if point.refused is None:
                     raise
-                result = point.refused(service, asked, error)
+                result = point.refused(service, routed, error)
         refusal = result.refusal
         response = Response(result.body, media_type=JSON)
     except PolicyengError as error:
@@ -219,12 +219,12 @@ async def _wait_for_disconnect(request: Request) -> None:
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
-#: The header of readiness that names what is in force of an earlier reading, for the last is bad.
+#: The header of readiness that names what is active from an earlier reading, because the last one failed.
 DEGRADED = "X-Policyeng-Degraded"
 
 
 def add(app: FastAPI, service: Service) -> None:
-    """Add the routes that everybody may ask."""
+    """Add the routes that everyone may request."""
 
     @app.get("/healthz", **openapi.healthz())
     async def healthz(_: Request) -> Response:

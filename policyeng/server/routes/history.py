@@ -133,13 +133,13 @@ class _Pages:
             return _html(page("sign_in.html", refusal=str(error)).encode(), status_of(error), headers)
         fields = {"request_id": request.state.request_id, "holder": holder, "client": address}
         _log.info("request %s: `%s` signed in from %s", *fields.values(), extra={"fields": fields})
-        answer = RedirectResponse(HOME, HTTPStatus.SEE_OTHER, _HEADERS)
+        response = RedirectResponse(HOME, HTTPStatus.SEE_OTHER, _HEADERS)
         if self._service.tokens is not None:
             key = self._sessions.begin(token)
-            answer.set_cookie(
+            response.set_cookie(
                 self._cookie, key, LASTING, secure=self._secure, httponly=True, samesite="strict", path="/"
             )
-        return answer
+        return response
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""
@@ -148,9 +148,9 @@ class _Pages:
         except PolicyengError as error:
             return _build_refusal(request, error)
         self._sessions.end(request.cookies.get(self._cookie, ""))
-        answer = RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER, _HEADERS)
-        answer.delete_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="strict")
-        return answer
+        response = RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER, _HEADERS)
+        response.delete_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="strict")
+        return response
 
     def _holder(self, request: Request) -> str | None:
         """Return the caller; empty if callers do not authenticate, None if not signed in.
@@ -216,6 +216,6 @@ def _html(content: bytes, status: int = HTTPStatus.OK, headers: dict[str, str] |
 
 
 def _build_refusal(request: Request, error: PolicyengError) -> Response:
-    answer = problem_response(error, request.state.request_id)
-    answer.headers.update(_HEADERS)
-    return answer
+    response = problem_response(error, request.state.request_id)
+    response.headers.update(_HEADERS)
+    return response

@@ -187,14 +187,14 @@ def _read_parameter_file(document: JsonObject, walk: TemplateWalk) -> Mapping[st
     taken = ""
     for name in (f"{path.stem}.parameters{suffix}" for suffix in (".json", ".jsonc")):
         try:
-            values, taken = parameters_of(walk.around.beside(name), name), name
+            values, taken = parameters_of(walk.around.neighbor(name), name), name
         except InputError:
             continue
         walk.remarks.append(
             ("", f"parameters without a value in `--parameters` take it from `{name}` in the same directory")
         )
         break
-    others = [name for name in walk.around.names_beside() if name != taken and _is_parameter_file(name, path.stem)]
+    others = [name for name in walk.around.neighbor_names() if name != taken and _is_parameter_file(name, path.stem)]
     if others and not walk.around.parameters:
         named = ", ".join(f"`{shortened(name)}`" for name in others[:8])
         remedy = "to use one of them, give it as `--parameters`"

@@ -521,7 +521,7 @@ class _Ids(NamedTuple):
     known: frozenset[str]
     scope: str
 
-    def says_which(self, text: str) -> bool:
+    def identifies(self, text: str) -> bool:
         """Check whether an id with stand-ins identifies a resource."""
         folded = lowered(text)
         if folded in self.known:
@@ -541,7 +541,7 @@ def _scope_prefixes(scope: str) -> Iterator[str]:
 
 def _remove_unresolved(value: object, pointer: str, unreadable: dict[str, str], ids: _Ids) -> object:
     if isinstance(value, Unresolved):
-        if value.text.startswith("/subscriptions/") and ids.says_which(value.text):
+        if value.text.startswith("/subscriptions/") and ids.identifies(value.text):
             return value.text
         unreadable[pointer] = value.reason
         return None

@@ -403,7 +403,7 @@ def read_relative_file(walk: TemplateWalk, path: str) -> Text | None:
     """Return a file relative to the document, or None if it cannot be read."""
     if path not in walk.files:
         try:
-            walk.files[path] = walk.around.text_beside(path)
+            walk.files[path] = walk.around.neighbor_text(path)
         except InputError:
             walk.files[path] = None
     return walk.files[path]
@@ -660,13 +660,13 @@ class _Deployment:
     def __init__(self, walk: TemplateWalk, body: JsonObject, pointer: str, level: TemplateLevel) -> None:
         self._given = (walk, body, pointer, level)
         self._scope: tuple[TemplateScope, _DeployedTemplate] | None = None
-        self._asked = False
+        self._looked_up = False
 
     def output(self, name: str) -> object:
         """Return the value of an output, or None if the template is not read or refers back to itself."""
         walk, body, pointer, level = self._given
-        if not self._asked:
-            self._asked = True
+        if not self._looked_up:
+            self._looked_up = True
             try:
                 found = _find_template(walk, body, pointer, level, CARRIERS[DEPLOYMENT])
             except InputError:

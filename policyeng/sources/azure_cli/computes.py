@@ -107,7 +107,7 @@ _APPLICATION = (
 
 
 def convert_applications(value: object) -> list[JsonObject]:
-    """Return the custom applications of a file as ARM's custom services; the CLI always asks for privileged ones.
+    """Return the custom applications of a file as ARM's custom services; the CLI always requests privileged ones.
 
     Raises:
         UnfitError: the value is not a list of applications.

@@ -250,7 +250,7 @@ class _Gathering:
         if len(self.files) >= MAX_FILES:
             return f"the pipeline names more than {MAX_FILES} component files, the most that are read"
         try:
-            document = self.around.beside(path)
+            document = self.around.neighbor(path)
         except InputError as error:
             return f"the component `{path}` cannot be read: {error.message}"
         return document if not isinstance(document, str) else f"`{path}` is text, not a component"
@@ -546,7 +546,7 @@ def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
 
 def derive_context(around: Surroundings, name: str, folder: PurePosixPath) -> Surroundings:
     """Return the surroundings of a job inside another document, or in a file in `folder`, with its own name."""
-    return replace(around, file=name, beside=lambda path: around.beside(str(folder / path)))
+    return replace(around, file=name, neighbor=lambda path: around.neighbor(str(folder / path)))
 
 
 def _matches(document: JsonObject) -> bool:
@@ -718,7 +718,7 @@ def _job_of(stated: object, around: Surroundings) -> _Job:
         name = reference.removeprefix("azureml:").strip()
         return _Job(source_id=name if "/" in name else f"{around.workspace}/jobs/{name}")
     try:
-        document = around.beside(path)
+        document = around.neighbor(path)
     except InputError as error:
         return _Job(why=f"the job `{path}` cannot be read: {error.message}")
     if not isinstance(document, dict):

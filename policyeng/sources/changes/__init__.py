@@ -82,7 +82,7 @@ class ChangesRead(NamedTuple):
         changes: in the order in which they are made; empty if nothing changes.
         problems: what could not be read, with its place; with an `error` the changes are not all that is meant.
         texts: the files by name, for the places of fields.
-        read: each document with its format and how much it holds.
+        read: each document with its format and its number of entries.
         skipped: what was found in directories and changes nothing.
     """
 
@@ -99,7 +99,7 @@ def read_changes(
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     stdin: bytes | None = None,
-    said: DocumentContext | None = None,
+    context: DocumentContext | None = None,
     walk: FileWalk = EVERYTHING,
 ) -> ChangesRead:
     """Read files, directories (every JSON and YAML file below them) and standard input (`-`) as changes.
@@ -109,13 +109,13 @@ def read_changes(
         from_format: a name among `CHANGE_FORMATS`; by content when None.
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
-        said: the context from the user, which the documents lack.
+        context: the context from the user, which the documents lack.
         walk: what is left out of directories.
 
     Raises:
         UsageError: there is no such format.
     """
-    return _read(find_inputs(paths, SUFFIXES, walk), from_format, max_bytes, stdin, said)
+    return _read(find_inputs(paths, SUFFIXES, walk), from_format, max_bytes, stdin, context)
 
 
 def read_whole(
@@ -125,7 +125,7 @@ def read_whole(
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     stdin: bytes | None = None,
-    said: DocumentContext | None = None,
+    context: DocumentContext | None = None,
     walk: FileWalk = EVERYTHING,
 ) -> ChangesRead:
     """Read a complete state, as `read_inputs` does, as the changes from the state before.
@@ -136,14 +136,14 @@ def read_whole(
         from_format: a name among `FORMATS`; by content when None.
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
-        said: the context from the user, which the documents lack.
+        context: the context from the user, which the documents lack.
         walk: what is left out of directories.
 
     Raises:
         UsageError: there is no such format.
     """
     read = read_inputs(
-        paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, said=_as_applied(said), walk=walk
+        paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, context=_as_applied(context), walk=walk
     )
     after = read.snapshot
     incomplete = (f"the state is incomplete: {line}" for line in after.incomplete)
@@ -158,7 +158,7 @@ def parse_changes(
     *,
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
-    said: DocumentContext | None = None,
+    context: DocumentContext | None = None,
 ) -> ChangesRead:
     """Read bytes as changes, such as the body of a request; no file is looked at, whatever they name.
 
@@ -167,12 +167,12 @@ def parse_changes(
         file: how messages name it; its suffix counts as that of a file does.
         from_format: as for `read_changes`.
         max_bytes: the largest document that is read.
-        said: as for `read_changes`.
+        context: as for `read_changes`.
 
     Raises:
         UsageError: there is no such format.
     """
-    return _read([Named(file, None)], from_format, max_bytes, content, said)
+    return _read([Named(file, None)], from_format, max_bytes, content, context)
 
 
 @uncollected()
@@ -181,24 +181,26 @@ def _read(
     from_format: str | None,
     max_bytes: int,
     stdin: bytes | None,
-    said: DocumentContext | None,
+    context: DocumentContext | None,
 ) -> ChangesRead:
     formats = choose_formats(from_format, CHANGE_FORMATS)
-    options = ReadOptions(formats, _as_applied(said), stdin, max_bytes, embedded=False)  # read with their state later
+    options = ReadOptions(
+        formats, _as_applied(context), stdin, max_bytes, embedded=False
+    )  # read with their state later
     read = read_documents(inputs, options)
     documents = [document for _, document in read.documents]
     changes, conflicts = _changes(documents)
     problems = [*read.problems, *conflicts, *(problem for each in documents for problem in _find_left_out(each))]
-    says_nothing_changes = any(document.reading.states_changes for document in documents)
-    if not changes and not any(problem.level == "error" for problem in problems) and not says_nothing_changes:
+    states_no_change = any(document.reading.states_changes for document in documents)
+    if not changes and not any(problem.level == "error" for problem in problems) and not states_no_change:
         problems.append(Problem(level="error", message=f"the documents contain no changes; {_REMEDY}"))
     texts = {file: text for document in documents for file, text in document.texts().items()}
     return ChangesRead(changes, tuple(problems), texts, read.summaries(), read.skipped)
 
 
-def _as_applied(said: DocumentContext | None) -> DocumentContext:
+def _as_applied(context: DocumentContext | None) -> DocumentContext:
     """Return the context for documents that are applied as they are: otherwise a placeholder could hide a value."""
-    return (said or DocumentContext())._replace(as_applied=True)
+    return (context or DocumentContext())._replace(as_applied=True)
 
 
 def _changes(documents: Sequence[Loaded]) -> tuple[tuple[Change, ...], tuple[Problem, ...]]:

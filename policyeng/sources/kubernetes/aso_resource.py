@@ -227,7 +227,7 @@ _MOST_KEYS = 200
 _RENAMED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("insights.azure.com", "diagnosticsetting"): {"storageAccount": "storageAccountId"}
 }
-_ALWAYS_SAID = ("/name", "/properties/isAttachedCompute")
+_ALWAYS_STATED = ("/name", "/properties/isAttachedCompute")
 _OPERATORS_OWN = ("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner")
 
 
@@ -342,7 +342,7 @@ def _place(
     carried = None
     if group == ML_GROUP:
         reason = f"`{shortened(document['apiVersion'])}` has no field for it"
-        carried = list_carried_fields(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
+        carried = list_carried_fields(resource, drawn.rows, reason, *_ALWAYS_STATED, *made)
     remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
     if is_unmanaged(document) and not is_live:
         message = (

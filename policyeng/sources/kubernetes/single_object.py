@@ -61,7 +61,7 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
         fields[place] = f"{pointer}{at}/spec"
         unreadable |= {place + below: why for below, why in spelled.unresolved.items()}
     if not types:
-        return Refusal(pointer, "an empty list of instance types", "remove it", holds_nothing=True)
+        return Refusal(pointer, "an empty list of instance types", "remove it", is_empty=True)
     called = words(get_inner(document, "metadata", "name")) or next(iter(types))
     return _compute(
         f"{{kubernetes-{called.replace('/', '~')}}}", types, Placed({}, pointer, unreadable, None, fields), names
@@ -98,7 +98,7 @@ def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
     if not isinstance(document, dict) or not is_whole(document):
         message = f"not a Kubernetes object: expected `apiVersion` and `kind`, found {kind_of(document)}"
         return ConvertedObject(Refusal(pointer, message, _MANIFEST))
-    if not is_judged(document["apiVersion"], document["kind"]):
+    if not is_checked(document["apiVersion"], document["kind"]):
         return ConvertedObject(None)
     group = group_of(document["apiVersion"])
     if key_of(group, document["kind"]) in KINDS:
@@ -114,7 +114,7 @@ def is_whole(document: JsonObject) -> bool:
     return isinstance(document.get("apiVersion"), str) and isinstance(document.get("kind"), str)
 
 
-def is_judged(api_version: str, kind: str) -> bool:
+def is_checked(api_version: str, kind: str) -> bool:
     """Check whether objects of a kind are checked, readable or not; all kinds of Machine Learning are."""
     group = group_of(api_version)
     known = KINDS.get(key_of(group, kind))

@@ -216,10 +216,10 @@ def _explain_nothing(managed: list[Instance]) -> str:
 
 
 def _is_state_file(document: JsonObject) -> bool:
-    held = "resources" in document or "modules" in document
+    has_resources = "resources" in document or "modules" in document
     version = document.get("version")
     is_version = isinstance(version, int) and not isinstance(version, bool)
-    return is_version and held and len(_STATE_KEYS & document.keys()) > 1
+    return is_version and has_resources and len(_STATE_KEYS & document.keys()) > 1
 
 
 def _is_log(document: JsonObject) -> bool:
@@ -232,10 +232,12 @@ def _is_encrypted(document: JsonObject) -> bool:
 
 def _is_configuration(document: JsonObject) -> bool:
     """Check whether the document is a `.tf.json` file: resources by type and name."""
-    held = document.get("resource")
-    kinds = held.values() if isinstance(held, dict) and held and document.keys() <= _BLOCKS else ()
+    resources = document.get("resource")
+    kinds = resources.values() if isinstance(resources, dict) and resources and document.keys() <= _BLOCKS else ()
     return (
-        bool(kinds) and all(isinstance(kind, dict | list) for kind in kinds) and all("_" in kind for kind in held or ())
+        bool(kinds)
+        and all(isinstance(kind, dict | list) for kind in kinds)
+        and all("_" in kind for kind in resources or ())
     )
 
 

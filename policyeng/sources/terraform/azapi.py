@@ -290,6 +290,6 @@ def _find_place(fields: Mapping[str, str], pointer: str) -> str:
 def _merged(base: JsonObject, over: JsonObject) -> JsonObject:
     merged = dict(base)
     for key, value in over.items():
-        held = merged.get(key)
-        merged[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
+        existing = merged.get(key)
+        merged[key] = _merged(existing, value) if isinstance(existing, dict) and isinstance(value, dict) else value
     return merged

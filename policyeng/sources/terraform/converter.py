@@ -276,9 +276,9 @@ def fold_children(every: Iterable[Placed]) -> list[Placed]:
         else:
             whole.append(placed)
     joined = [_with(placed, parts.pop(lowered(placed.resource["id"]), ())) for placed in whole]
-    homeless = {_fold_of(part): part for above, held in parts.items() for part in held if _is_open(above)}
+    homeless = {_fold_of(part): part for above, nested in parts.items() for part in nested if _is_open(above)}
     opened = [_opened(placed, homeless) for placed in joined]
-    return [*opened, *(part for held in parts.values() for part in held)]
+    return [*opened, *(part for nested in parts.values() for part in nested)]
 
 
 def _fold_of(part: Placed) -> _Fold:
@@ -305,9 +305,9 @@ def _with(parent: Placed, parts: Sequence[Placed]) -> Placed:
     resource: object = parent.resource
     unreadable, fields = dict(parent.unreadable), dict(parent.fields)
     for fold, several in groupby(parts, _fold_of):
-        held = value_at(resource, fold.pointer)
-        listed = list(held) if isinstance(held, list) else []
-        by_name = dict(held) if isinstance(held, dict) else {}
+        existing = value_at(resource, fold.pointer)
+        listed = list(existing) if isinstance(existing, list) else []
+        by_name = dict(existing) if isinstance(existing, dict) else {}
         for part in several:
             name, properties = part.resource.get("name"), part.resource.get("properties") or {}
             base = f"{fold.pointer}/{len(listed) if fold.is_list else escaped(str(name))}"

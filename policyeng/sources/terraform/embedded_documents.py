@@ -44,19 +44,19 @@ def read_manifests(instances: Iterable[Instance], around: Surroundings) -> tuple
     Returns:
         What is read, and by JSON Pointer why of an instance nothing is.
     """
-    held: list[_Manifest] = []
+    manifests: list[_Manifest] = []
     unread: list[tuple[str, str]] = []
     for instance in instances:
         if instance.type in MANIFESTS:
             try:
-                held += _manifests(instance)
+                manifests += _manifests(instance)
             except InputError as error:
                 unread.append((instance.pointer, f"`{instance.address}` is not read: {error.message}"))
-    found = kubernetes.read([each.object for each in held], around)
+    found = kubernetes.read([each.object for each in manifests], around)
 
     def place(pointer: str) -> str:
         index, slash, rest = pointer[1:].partition("/")
-        return held[int(index)].place(slash + rest)
+        return manifests[int(index)].place(slash + rest)
 
     resources = [
         placed._replace(pointer=place(placed.pointer), fields={at: place(there) for at, there in placed.fields.items()})
@@ -94,7 +94,7 @@ def _manifests(instance: Instance) -> list[_Manifest]:
     raise InputError(_NOT_KNOWN)
 
 
-#: By attribute, the member of `properties`; `parameters` holds values alone, and all others are as ARM has them.
+#: By attribute, the member of `properties`; `parameters` contains only values, and all others are as ARM has them.
 _MEMBERS: Mapping[str, str] = {
     "deployment_mode": "mode",
     "main_template": "mainTemplate",

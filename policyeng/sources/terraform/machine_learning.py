@@ -1,6 +1,6 @@
 """The Machine Learning resources of the azurerm provider, as tables; both names of attributes that were renamed.
 
-Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs, and the provider's code for what it asks
+Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs, and the provider's code for what it needs
 Azure for. Computes are in `computes`.
 """
 
@@ -113,7 +113,7 @@ _AKS = TerraformResourceType(
         FieldMapping("/ssl/0/overwrite_existing_domain", f"{_INNER}/sslConfiguration/overwriteExistingDomain"),
     ),
     fixed={"/properties/computeType": "AKS"},
-    # It attaches a cluster that is there, and sends nothing of its nodes and its network.
+    # It attaches an existing cluster, and sends nothing of its nodes and its network.
     foreign=tuple(
         f"{_INNER}/{name}"
         for name in ("agentCount", "agentVmSize", "aksNetworkingConfiguration", "loadBalancerSubnet", "systemServices")

@@ -65,7 +65,7 @@ class Configuration:
     Attributes:
         root: `configuration` of the plan; empty when it has none.
         variables: the values of the root module's variables, by name.
-        instances: all that the plan holds, managed and looked up.
+        instances: all of the plan, managed and looked up.
     """
 
     root: JsonObject
@@ -289,7 +289,7 @@ class ResolvedInstances:
         instances: managed and looked up.
         configuration: where references are looked up; an empty one in a state, in which all is known.
         around: where the document belongs.
-        is_state: everything in it is there, and not only planned.
+        is_state: everything in it exists, and is not only planned.
     """
 
     instances: tuple[Instance, ...]
@@ -383,7 +383,7 @@ class ResolvedInstances:
             if self.stated_id(update) or (aim is not None and aim.type != AZAPI_UPDATE):
                 return True
             update = aim or update
-        if self._says_target(update) or not update.values.get("name"):
+        if self._states_target(update) or not update.values.get("name"):
             return False
         return bool(self.parent(update, "parent_id", self._wanted_parent(update)))
 
@@ -466,7 +466,7 @@ class ResolvedInstances:
         name = instance.values.get(_PLACED[instance.type].name if instance.type in _PLACED else "name")
         name = name.replace("/", "~") if isinstance(name, str) and name.strip() else placeholder
         if instance.type == GROUP:
-            return f"{self.subscription}/resourceGroups/{name if name != placeholder else self._group_said}"
+            return f"{self.subscription}/resourceGroups/{name if name != placeholder else self._stated_group}"
         if (aim := self._aim(instance)) is not None and depth < _MAX_DEPTH:
             return self.identity(aim, depth + 1)
         if instance.type in AZAPI:
@@ -489,14 +489,14 @@ class ResolvedInstances:
             if wanted == place.arm_type:  # a project is in the resource group of its hub
                 found = found[: lowered(found).rfind("/providers/")] if found else self._group("")
             return found or self._some(wanted)
-        held = self._group_of(instance, depth)
+        group = self._group_of(instance, depth)
         if not place.within:
-            return held
+            return group
         name = instance.values.get(place.within)
         source = None if isinstance(name, str) else self.source(instance, f"/{place.within}", above)
         if source is not None and depth < _MAX_DEPTH:
             return self.identity(source, depth + 1)
-        return self._below(held, above, str(name or f"{{{place.within}}}"))
+        return self._below(group, above, str(name or f"{{{place.within}}}"))
 
     def _group_of(self, instance: Instance, depth: int) -> str:
         name = instance.values.get("resource_group_name")
@@ -524,11 +524,11 @@ class ResolvedInstances:
 
     def _aim(self, instance: Instance) -> Instance | None:
         """Return the instance that the `resource_id` of an update comes from; None if its type differs."""
-        if instance.type != AZAPI_UPDATE or not self._says_target(instance):
+        if instance.type != AZAPI_UPDATE or not self._states_target(instance):
             return None
         return self.source(instance, "/resource_id", self.arm_type(instance))
 
-    def _says_target(self, update: Instance) -> bool:
+    def _states_target(self, update: Instance) -> bool:
         """Check whether the configuration has a `resource_id` instead of `name` and `parent_id`."""
         return self.configuration.expression(update, "/resource_id") is not None
 
@@ -540,10 +540,10 @@ class ResolvedInstances:
         return f"{parent}/providers/{arm_type}/{name}"
 
     def _group(self, name: str) -> str:
-        return f"{self.subscription}/resourceGroups/{name or self._group_said}"
+        return f"{self.subscription}/resourceGroups/{name or self._stated_group}"
 
     @property
-    def _group_said(self) -> str:
+    def _stated_group(self) -> str:
         """Return the resource group from the user, or a placeholder."""
         return (self.around.scope.split("/") + [""] * 5)[4] or _UNKNOWN_GROUP
 

@@ -172,7 +172,7 @@ def _vary(random: Random, estates: EstateGenerator, resource: JsonObject, region
         for name in _SIZES.intersection(holder) if isinstance(holder, dict) else ():
             if draw_boolean(random, 0.5):
                 holder[name] = _size(random, estates)
-    policies = estates.judging.get(kind, ())
+    policies = estates.policies_by_type.get(kind, ())
     while policies and draw_boolean(random, 0.4):
         words = estates.vocabulary.words[random.choice(policies).id]
         pointers = [pointer for pointer in words.pointers if pointer.startswith("/") and words.standing[pointer]]
@@ -296,7 +296,7 @@ def _edit_many(random: Random, estates: EstateGenerator, focus: Policy, resource
     share = random.choice((0.1, 0.4, 0.6))
     for position in range(len(resources)):
         while draw_boolean(random, share):
-            policies = estates.judging.get(lowered(str(resources[position].get("type", ""))), [])
+            policies = estates.policies_by_type.get(lowered(str(resources[position].get("type", ""))), [])
             if policies and draw_boolean(random, 0.8):
                 is_focus = draw_boolean(random, 0.4) and any(policy.id == focus.id for policy in policies)
                 edit(random, estates, focus if is_focus else random.choice(policies), resources, position)
@@ -318,20 +318,20 @@ def _respell(random: Random, resource: JsonObject) -> JsonObject:
 _MOST = 3
 
 
-def judges_documents(policy: Policy) -> bool:
+def evaluates_documents(policy: Policy) -> bool:
     """Check whether a policy evaluates documents rather than resources."""
-    return any(lowered(judged.type) == DOCUMENT for judged in policy.header.judges)
+    return any(lowered(target.type) == DOCUMENT for target in policy.header.judges)
 
 
 def draw_entries(random: Random, estates: EstateGenerator, focus: Policy) -> list[JsonObject]:
     """Return entries for `documents` of a snapshot, with most of what the policy in focus and others read."""
-    judging = [policy for policy in estates.bundle.policies if judges_documents(policy)]
+    evaluating = [policy for policy in estates.bundle.policies if evaluates_documents(policy)]
     documents = []
     for number in range(random.randrange(1, 4)):
         content: Json = {}
-        policies = [focus] if judges_documents(focus) else []
+        policies = [focus] if evaluates_documents(focus) else []
         if not policies or draw_boolean(random, 0.3):
-            policies.append(random.choice(judging))
+            policies.append(random.choice(evaluating))
         for policy in policies:
             content = _fill_document(random, estates, policy, content)
         if isinstance(content, dict) and content and draw_boolean(random, 0.1):

@@ -110,9 +110,9 @@ def _build_scene(
     edited = dict(zip(sorted(touched.keys() - set(case.remove)), snapshot.resources, strict=True))
     given = [kind for kind in STATED if getattr(case, kind) is not None]
     stated = {kind: [plain(entry) for entry in getattr(snapshot, kind)] for kind in given}
-    said = [*edits.values(), *(entry for entries in stated.values() for entry in entries)]
-    stems = {*edited, *read, *(stem for document in said for stem in links.called(document))}
-    stems |= {stem for document in (*edited.values(), *said) for stem in links.named(document)}
+    documents = [*edits.values(), *(entry for entries in stated.values() for entry in entries)]
+    stems = {*edited, *read, *(stem for document in documents for stem in links.called(document))}
+    stems |= {stem for document in (*edited.values(), *documents) for stem in links.named(document)}
     return Scene(
         verdict=verdict,
         edits=edits,
@@ -157,22 +157,22 @@ class StatementChoice:
     policies: Sequence[str] = ()
 
 
-def draw_statements(random: Random, document: JsonObject, asked: StatementChoice) -> JsonObject:
+def draw_statements(random: Random, document: JsonObject, choice: StatementChoice) -> JsonObject:
     """Return a few approvals, workloads and entries of evidence for a document, with its own sometimes in addition."""
-    workloads = random.randrange(4, 12) if asked.focus else random.randrange(4)
+    workloads = random.randrange(4, 12) if choice.focus else random.randrange(4)
     made: JsonObject = {
-        "approvals": [_approval(random, number, document, asked) for number in range(random.randrange(4))],
-        "workloads": [_workload(random, number, document, asked) for number in range(workloads)],
+        "approvals": [_approval(random, number, document, choice) for number in range(random.randrange(4))],
+        "workloads": [_workload(random, number, document, choice) for number in range(workloads)],
     }
     own = Random(repr(made))  # noqa: S311  # so that a seed gives the same approvals and workloads as before
     for entry in made["approvals"]:
         if draw_boolean(own, 0.2):
             entry |= {"kind": own.choice(("model", "Model")), "model": own.choice(_models(document))}
-    made["evidence"] = [_evidence(own, number, document, asked) for number in range(own.randrange(4))]
+    made["evidence"] = [_evidence(own, number, document, choice) for number in range(own.randrange(4))]
     for name, entries in made.items():
         entries += [entry for entry in document.get(name, ()) if draw_boolean(random, 0.5)]
     if draw_boolean(random, 0.3):
-        made["takenAt"] = _time(random, asked.as_of)
+        made["takenAt"] = _time(random, choice.as_of)
     return made
 
 
@@ -182,34 +182,34 @@ def _models(document: JsonObject) -> list[str]:
     return ["azureml:other:1", *(one for one in named if isinstance(one, str))]
 
 
-def _approval(random: Random, number: int, document: JsonObject, asked: StatementChoice) -> JsonObject:
+def _approval(random: Random, number: int, document: JsonObject, choice: StatementChoice) -> JsonObject:
     scope = _identity(random, document)
     if draw_boolean(random, 0.8):
         scope = "/".join(scope.split("/")[: random.choice(_SCOPE_LENGTHS) + 1])
     approval: JsonObject = {
         "id": f"R-{number}",
         "kind": random.choice(("vmSeries", "vmSeries", "vmseries", "VMSERIES ", "quota", "")),
-        "series": _word(random, asked.words, ("M", "m", "NCsv3", " ND ", "NDv2", "FSv2")),
+        "series": _word(random, choice.words, ("M", "m", "NCsv3", " ND ", "NDv2", "FSv2")),
         "scope": random.choice((scope, scope, scope.upper(), f"{scope}/", f"{scope}-2", "/", "", scope[1:])),
         "status": random.choice(("granted", "granted", "granted", "requested", "denied", "revoked")),
     }
     if draw_boolean(random, 0.5):
-        approval["region"] = _word(random, asked.words, ("eastus", "East US", "EASTUS ", "westeurope", "", " "))
+        approval["region"] = _word(random, choice.words, ("eastus", "East US", "EASTUS ", "westeurope", "", " "))
     for name in ("grantedAt", "expiresAt"):
         if draw_boolean(random, 0.6):
-            approval[name] = _time(random, asked.as_of)
+            approval[name] = _time(random, choice.as_of)
     for name in ("requestedBy", "approvedBy"):
         if draw_boolean(random, 0.8):
             approval[name] = random.choice(_PEOPLE)
     return approval
 
 
-def _evidence(random: Random, number: int, document: JsonObject, asked: StatementChoice) -> JsonObject:
+def _evidence(random: Random, number: int, document: JsonObject, choice: StatementChoice) -> JsonObject:
     scope = _identity(random, document)
-    subject = random.choice(asked.policies) if asked.policies else "mcsb-v1:NS-2"
+    subject = random.choice(choice.policies) if choice.policies else "mcsb-v1:NS-2"
     given = timedelta(days=random.choice((-400, -365, -364, -30, 0, 1)))
     clock = min(
-        max(asked.as_of, datetime(3, 1, 1, tzinfo=UTC)), datetime(9990, 1, 1, tzinfo=UTC)
+        max(choice.as_of, datetime(3, 1, 1, tzinfo=UTC)), datetime(9990, 1, 1, tzinfo=UTC)
     )  # the calendar has an end
     expires = given + timedelta(days=random.choice((1, 30, 364, 365)))
     return {
@@ -234,28 +234,28 @@ def _time(random: Random, as_of: datetime) -> str:
     return text.replace("+00:00", "Z") if draw_boolean(random, 0.7) else text
 
 
-def _workload(random: Random, number: int, document: JsonObject, asked: StatementChoice) -> JsonObject:
+def _workload(random: Random, number: int, document: JsonObject, choice: StatementChoice) -> JsonObject:
     workload: JsonObject = {"id": f"w-{number}"}
     for name, kind in _CHOICES.items():
         if draw_boolean(random, 0.85):
-            workload[name] = _one_of(random, get_args(kind), asked.own)
-    if asked.focus and draw_boolean(random, 0.7):
-        workload |= _narrowed(random, asked.focus)
+            workload[name] = _one_of(random, get_args(kind), choice.own)
+    if choice.focus and draw_boolean(random, 0.7):
+        workload |= _narrowed(random, choice.focus)
     if draw_boolean(random, 0.8):
         workload["workspaceId"] = _workspace(random, document)
     if draw_boolean(random, 0.3):
         workload["sourceId"] = _identity(random, document)
     if draw_boolean(random, 0.6):
         workload["tags"] = {
-            random.choice(TAGS): _word(random, asked.words, TAG_VALUES) for _ in range(random.randrange(1, 3))
+            random.choice(TAGS): _word(random, choice.words, TAG_VALUES) for _ in range(random.randrange(1, 3))
         }
     if draw_boolean(random, 0.3):
         workload["model"] = {
             "sizeGiB": random.choice((0, 0.5, 8, 1e6)),
             "memoryGiB": random.choice((0, 47.9, 48, 48.1)),
         }
-    if draw_boolean(random, 0.7 if asked.focus else 0.3):
-        workload["features"] = [_one_of(random, get_args(Feature), asked.own) for _ in range(random.randrange(4))]
+    if draw_boolean(random, 0.7 if choice.focus else 0.3):
+        workload["features"] = [_one_of(random, get_args(Feature), choice.own) for _ in range(random.randrange(4))]
     return workload
 
 
@@ -267,10 +267,10 @@ def _one_of(random: Random, allowed: Sequence[str], own: Sequence[Json]) -> str:
 
 def _narrowed(random: Random, focus: Policy) -> JsonObject:
     """Return members with which a declared workload meets a policy's conditions, in words that the model allows."""
-    judged = random.choice(
-        [judged for judged in focus.header.judges if judged.type == "workload"] or [TargetType(type="x")]
+    target = random.choice(
+        [target for target in focus.header.judges if target.type == "workload"] or [TargetType(type="x")]
     )
-    chosen = {pointer[1:]: random.choice(allowed) for pointer, allowed in judged.where.items()}
+    chosen = {pointer[1:]: random.choice(allowed) for pointer, allowed in target.where.items()}
     return {name: value for name, value in chosen.items() if value in get_args(_CHOICES.get(name))}
 
 
@@ -312,7 +312,7 @@ class EstateGenerator:
 
     @cached_property
     def baselines(self) -> Baselines:
-        """The baselines that other snapshots are edits of: those that may matter to a policy in force."""
+        """The baselines that other snapshots are edits of: those that may matter to an active policy."""
         named = {stem for scenes in self.scenes.values() for scene in scenes for stem in (*scene.needs, *scene.removed)}
         kinds = _find_relevant_types(self.bundle)
         kept = {
@@ -364,8 +364,8 @@ class EstateGenerator:
     @cached_property
     def types(self) -> list[str]:
         """The types of resources that policies select."""
-        judged = {judged.type for policy in self.bundle.policies for judged in policy.header.judges}
-        return sorted(judged - STATEMENTS - {DOCUMENT})
+        types = {target.type for policy in self.bundle.policies for target in policy.header.judges}
+        return sorted(types - STATEMENTS - {DOCUMENT})
 
     @cached_property
     def by_type(self) -> dict[str, list[JsonObject]]:
@@ -376,13 +376,13 @@ class EstateGenerator:
         return by_type
 
     @cached_property
-    def judging(self) -> dict[str, list[Policy]]:
+    def policies_by_type(self) -> dict[str, list[Policy]]:
         """The policies, by the lower-case type that they select."""
-        judging: dict[str, list[Policy]] = {}
+        policies_by_type: dict[str, list[Policy]] = {}
         for policy in self.bundle.policies:
-            for kind in dict.fromkeys(lowered(judged.type) for judged in policy.header.judges):
-                judging.setdefault(kind, []).append(policy)
-        return judging
+            for kind in dict.fromkeys(lowered(target.type) for target in policy.header.judges):
+                policies_by_type.setdefault(kind, []).append(policy)
+        return policies_by_type
 
     @cached_property
     def with_parameters(self) -> list[Policy]:
@@ -418,12 +418,12 @@ class EstateGenerator:
 
 
 def _find_relevant_types(bundle: Bundle) -> frozenset[str]:
-    """Return the lower-case types, or their namespaces, that policies in force select or may look up."""
+    """Return the lower-case types, or their namespaces, that active policies select or may look up."""
     kinds = {WORKSPACE_TYPE}
     for policy, reach in zip(bundle.policies, bundle.reaches, strict=True):
-        judged = {lowered(judged.type) for judged in policy.header.judges}
-        kinds |= judged | reach.types
-        if reach.others or reach.workloads or judged & STATEMENTS:
+        evaluated = {lowered(target.type) for target in policy.header.judges}
+        kinds |= evaluated | reach.types
+        if reach.others or reach.workloads or evaluated & STATEMENTS:
             kinds |= SPELLED.keys()
     return frozenset(kinds)
 
@@ -441,13 +441,13 @@ def subjects(policy: Policy, resources: Iterable[JsonObject]) -> list[str]:
 def is_selected(policy: Policy, resource: JsonObject) -> bool:
     """Check whether a policy selects a resource."""
     kind = lowered(str(resource.get("type", "")))
-    return any(lowered(judged.type) == kind and fits(judged, resource) for judged in policy.header.judges)
+    return any(lowered(target.type) == kind and fits(target, resource) for target in policy.header.judges)
 
 
-def fits(judged: TargetType, resource: JsonObject) -> bool:
+def fits(target: TargetType, resource: JsonObject) -> bool:
     """Check whether a resource of the type meets the conditions of an entry of `judges`."""
-    there = {pointer: lowered(str(value_at(resource, pointer))) for pointer in judged.where}
-    return all(there[pointer] in {lowered(str(one)) for one in allowed} for pointer, allowed in judged.where.items())
+    there = {pointer: lowered(str(value_at(resource, pointer))) for pointer in target.where}
+    return all(there[pointer] in {lowered(str(one)) for one in allowed} for pointer, allowed in target.where.items())
 
 
 def copied_object(document: JsonObject, spelled: Callable[[str], str] = str) -> JsonObject:

@@ -19,8 +19,8 @@ from policyeng.verify.generators.documents import (
     draw_entries,
     draw_plausible,
     edited,
+    evaluates_documents,
     fitting,
-    judges_documents,
 )
 from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator, StatementChoice, draw_statements, subjects
 from policyeng.verify.generators.json_mutations import draw_boolean
@@ -125,7 +125,7 @@ class Examples:
         """Return an example, with the given or a random focus and kind; it depends only on the state of `random`."""
         focus = focus or random.choice(self.bundle.policies)
         example = self._drawers[random.choice(_MIXTURE) if kind is None else kind](random, focus)
-        if self._judge_documents:
+        if self._evaluates_documents:
             example.document["documents"] = draw_entries(random, self._estates, focus)
         return example
 
@@ -198,12 +198,12 @@ class Examples:
     def _surrounded(self, random: Random, focus: Policy, document: JsonObject, *, always: bool = False) -> Example:
         """Return an example of a document with clock and parameters, and often statements and observations."""
         as_of = self.moment(random) if draw_boolean(random, 0.5) else DEFAULT_AS_OF
-        judges_statements = bool(STATEMENTS & {judged.type for judged in focus.header.judges})
-        if always or judges_statements or draw_boolean(random, 0.4):
+        evaluates_statements = bool(STATEMENTS & {target.type for target in focus.header.judges})
+        if always or evaluates_statements or draw_boolean(random, 0.4):
             own = self._estates.vocabulary.words[focus.id].own
             ids = [policy.id for policy in self.bundle.policies if policy.header.evidence]
-            asked = StatementChoice(self._words, as_of, focus if judges_statements else None, own, ids)
-            document |= draw_statements(random, document, asked)
+            choice = StatementChoice(self._words, as_of, focus if evaluates_statements else None, own, ids)
+            document |= draw_statements(random, document, choice)
         if always or draw_boolean(random, 0.4):
             document |= draw_observations(random, document, self._sight(focus, document, as_of), self.bundle.facts)
         for name in ("approvals", "workloads", "principals", "evidence"):  # a reader refuses duplicates
@@ -214,8 +214,8 @@ class Examples:
     def _sight(self, focus: Policy, document: JsonObject, as_of: datetime) -> Sight:
         words = self._estates.vocabulary.words[focus.id].own
         numbers = [word for word in words if isinstance(word, int | float) and not isinstance(word, bool)]
-        judged = subjects(focus, document["resources"])
-        return Sight(self._estates.observations(focus), judged, numbers, as_of)
+        evaluated = subjects(focus, document["resources"])
+        return Sight(self._estates.observations(focus), evaluated, numbers, as_of)
 
     def _parameters(self, random: Random, policy: Policy) -> JsonObject:
         """Return parameters of one policy, from one of its cases or from their schemas."""
@@ -243,8 +243,8 @@ class Examples:
         return {}
 
     @cached_property
-    def _judge_documents(self) -> bool:
-        return any(map(judges_documents, self.bundle.policies))
+    def _evaluates_documents(self) -> bool:
+        return any(map(evaluates_documents, self.bundle.policies))
 
     @cached_property
     def _estates(self) -> EstateGenerator:

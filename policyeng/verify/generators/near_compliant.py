@@ -45,14 +45,14 @@ _NEAR = (0, 0, 1, -1, 1, -1, 1, -1, 0.001, -0.001)
 
 def subject(random: Random, estates: EstateGenerator, focus: Policy, suffix: str) -> JsonObject:
     """Return a resource that a policy selects, spelled as in its header; the caller may change it."""
-    judged = random.choice(focus.header.judges)
-    if judged.type in STATEMENTS or judged.type == DOCUMENT:
+    target = random.choice(focus.header.judges)
+    if target.type in STATEMENTS or target.type == DOCUMENT:
         return draw_resource(random, estates, random.choice(estates.types or [WORKSPACE_TYPE]))
-    known = [entry for entry in estates.by_type.get(lowered(judged.type), ()) if fits(judged, entry)]
+    known = [entry for entry in estates.by_type.get(lowered(target.type), ()) if fits(target, entry)]
     if known and draw_boolean(random, 0.8):
         return renamed(random.choice(known), suffix)
-    resource = draw_resource(random, estates, judged.type)
-    for pointer, allowed in judged.where.items():
+    resource = draw_resource(random, estates, target.type)
+    for pointer, allowed in target.where.items():
         put_value(resource, place_of(random, resource, pointer), random.choice(allowed))
     return resource
 
@@ -286,9 +286,9 @@ def _add_resources(
 def _edit(random: Random, estates: EstateGenerator, policies: Sequence[Policy], resources: list[JsonObject]) -> None:
     """Make one more edit: of a resource that a policy selects where the policy reads, or anywhere."""
     policy = random.choice(policies)
-    judged = [position for position, resource in enumerate(resources) if is_selected(policy, resource)]
-    if judged and draw_boolean(random, 0.8):
-        edit(random, estates, policy, resources, random.choice(judged))
+    selected = [position for position, resource in enumerate(resources) if is_selected(policy, resource)]
+    if selected and draw_boolean(random, 0.8):
+        edit(random, estates, policy, resources, random.choice(selected))
     else:
         position = random.randrange(len(resources))
         resources[position] = copied_object(resources[position])

@@ -54,7 +54,7 @@ class Code:
 
     own: list[Json]
     borrowed: list[Json]
-    asked: list[str]
+    lookups: list[str]
 
 
 def code_of(policy: Policy) -> Code:
@@ -62,15 +62,17 @@ def code_of(policy: Policy) -> Code:
     found = Code([], [], [])
     if policy.python is None or policy.rules:
         return found
-    judge, applies = policy.python.functions
-    available = [*judge.__globals__.values(), applies]
-    waiting = [value for value in available if isinstance(value, FunctionType) and value.__module__ == judge.__module__]
+    evaluate, applies = policy.python.functions
+    available = [*evaluate.__globals__.values(), applies]
+    waiting = [
+        value for value in available if isinstance(value, FunctionType) and value.__module__ == evaluate.__module__
+    ]
     for function in waiting:  # the loop appends to it
         parts = list(_parts(function.__code__))
         words = [word for part in parts for constant in part.co_consts for word in _words_in(constant)]
         if function in _CATALOGUE.values():
-            found.asked.extend(word for word in words if isinstance(word, str))
-        elif function.__module__ == judge.__module__:
+            found.lookups.extend(word for word in words if isinstance(word, str))
+        elif function.__module__ == evaluate.__module__:
             found.own.extend(words)
         else:
             stated = [function.__globals__.get(name) for part in parts for name in part.co_names]
@@ -145,9 +147,9 @@ def reads_of(trees: Sequence[Module]) -> Iterator[PolicyRead]:
         for part in parts:
             condition.take(part)
         found = dict.fromkeys([*condition.fetched, *condition.paths])
-        said = [*condition.constants, *(word for name in condition.names for word in named.get(name, ()))]
-        near = tuple(sorted(said, key=lambda word: not isinstance(word, str)))
-        if condition.says_logic or (decides and not near):
+        listed = [*condition.constants, *(word for name in condition.names for word in named.get(name, ()))]
+        near = tuple(sorted(listed, key=lambda word: not isinstance(word, str)))
+        if condition.has_logic or (decides and not near):
             near += (True, False)
         for path in found:
             yield PolicyRead(path, tuple(_lists(near)) if path in condition.counted else near)
@@ -179,7 +181,7 @@ class _Condition:
     counted: set[_Path] = field(default_factory=set)
     constants: list[Json] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    says_logic: bool = False
+    has_logic: bool = False
 
     def take(self, node: Node) -> None:
         """Add the variables and places of a node, but not those of conditions inside it."""
@@ -200,11 +202,11 @@ class _Condition:
 
     def _object(self, node: Object) -> None:
         """Add the values; the keys, and the texts of a denial, are not compared with anything."""
-        constants, says_logic = [*self.constants], self.says_logic
+        constants, has_logic = [*self.constants], self.has_logic
         for _, value in node.items:
             self.take(value)
         if any(_key(key) == "msg" for key, _ in node.items):
-            self.constants, self.says_logic = constants, says_logic
+            self.constants, self.has_logic = constants, has_logic
 
     def _constant(self, node: Scalar | Number) -> None:
         if isinstance(node, Number):
@@ -212,7 +214,7 @@ class _Condition:
         elif isinstance(node.value, str) and node.value:
             self.constants.append(node.value)
         elif isinstance(node.value, bool):
-            self.says_logic = True
+            self.has_logic = True
 
     def _reference(self, node: Var | Ref) -> None:
         root = node.head if isinstance(node, Ref) else node
@@ -385,10 +387,10 @@ def _words(policy: Policy, bundle: Bundle, standing: _KnownValues, known: _Packa
     tables = bundle.data.get("facts", {})
     code = code_of(policy)
     named = {read for package in packages for read in package.named}
-    asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
-    read = sorted(asked | set(code.asked).intersection(tables))
+    looked_up = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
+    read = sorted(looked_up | set(code.lookups).intersection(tables))
     near = _find_near_constants(policy, trees)
-    narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
+    narrowing = tuple(dict.fromkeys(pointer for declared in policy.header.judges for pointer in declared.where))
     cases = read_cases(policy)
     # A resource without any properties is not useful.
     left_out = {*narrowing, "/properties"}
@@ -477,12 +479,12 @@ class _Packages:
         if name not in self._found:
             trees = trees_of(self._bundle.modules, self._bundle.rego_v0, name)
             named = [list(names_read(tree)) for tree in trees]
-            asked = [
+            reads = [
                 read
                 for tree, own in zip(trees, named, strict=True)
                 for read in dict.fromkeys([*aliases_of(tree).values(), *own])
             ]
-            refers = [other for read in asked for other in self._names if _is_of(read, other)]
+            refers = [other for read in reads for other in self._names if _is_of(read, other)]
             everything = frozenset(read for own in named for read in own)
             self._found[name] = _Package(trees, everything, list(_constants(trees)), refers)
         return self._found[name]
@@ -504,8 +506,8 @@ def _is_word(constant: Json) -> bool:
 
 
 def _stated(policy: Policy) -> Iterator[Json]:
-    for judged in policy.header.judges:
-        for allowed in judged.where.values():
+    for declared in policy.header.judges:
+        for allowed in declared.where.values():
             yield from allowed
     for default in policy.header.defaults.values():
         yield from default if isinstance(default, list) else [default]

@@ -51,7 +51,7 @@ from policyeng.verify.laws.read_laws import (
     get_value,
     is_alone,
     is_below,
-    judges,
+    is_evaluated_by,
     list_read_pointers,
     list_selected,
     pair_of,
@@ -101,14 +101,14 @@ INVARIANCE = Law(
 def _test_policy(trial: Trial, random: Random, policy: Policy, place: str) -> Violation | None:
     """Return the first finding of a policy that differs after the values at a place are changed."""
     pointer = _at_or_below(random, trial, place)
-    judged = [subject for subject in list_selected(trial, policy) if draw_boolean(random, 0.8)]
-    fields = [field for subject in judged for field in fields_of(trial.snapshot, subject, pointer)]
+    subjects = [subject for subject in list_selected(trial, policy) if draw_boolean(random, 0.8)]
+    fields = [field for subject in subjects for field in fields_of(trial.snapshot, subject, pointer)]
     snapshot, changed_fields = change_fields(
         trial.snapshot, fields, _change_values(random, trial, [field.pointer for field in fields])
     )
     if not changed_fields:
         return None
-    ours, theirs = (_of(evaluation, policy) for evaluation in (trial.evaluation, trial.judged(snapshot)))
+    ours, theirs = (_of(evaluation, policy) for evaluation in (trial.evaluation, trial.evaluate(snapshot)))
     count_tests(trial.grounds)["insensitive", policy.id, place] += len(ours.findings)
     found = find_first_difference(ours, theirs, _content)
     return found and _violation(found, snapshot, changed_fields)
@@ -128,12 +128,12 @@ def _test_all(trial: Trial, random: Random, attempted: Iterable[Attempt]) -> Vio
             snapshot, fields, _change_values(random, trial, [field.pointer for field in fields])
         )
         written += [(attempt.subject, pointer, changed_fields)] if changed_fields else []
-    after = by_pair(trial.judged(snapshot)) if written else {}
+    after = by_pair(trial.evaluate(snapshot)) if written else {}
     for subject, pointer, changed_fields in written:
         for policy in (one for one in trial.bundle.policies if is_alone(trial.bundle, one)):
             places = [place for place in policy.header.insensitive_to if is_below(pointer, place)]
             pair = pair_of(policy, subject)
-            if not places or not judges(policy, subject) or (pair not in before and pair not in after):
+            if not places or not is_evaluated_by(policy, subject) or (pair not in before and pair not in after):
                 continue
             count_tests(trial.grounds)["insensitive", policy.id, places[0]] += 1
             one, other = before.get(pair), after.get(pair)
@@ -166,7 +166,7 @@ def _words(trial: Trial) -> list[Json]:
 def _values_at(snapshot: Snapshot, pointer: str) -> list[Json]:
     """Return the values at a pointer in all resources of a snapshot."""
     found = (get_value(resource, keys_of(pointer)) for resource in snapshot.resources)
-    return [value for stands, value in found if stands]
+    return [value for exists, value in found if exists]
 
 
 def _change_values(random: Random, trial: Trial, pointers: Iterable[str]) -> Change:
@@ -178,11 +178,11 @@ def _change_values(random: Random, trial: Trial, pointers: Iterable[str]) -> Cha
         place = reachable(random, document, pointer)
         if not place:
             return
-        stands, value = get_value(document, place)
+        exists, value = get_value(document, place)
         kind = random.randrange(8)
         if kind == 0:
             remove(document, place)
-        elif kind == 1 and stands:
+        elif kind == 1 and exists:
             put_value(document, place, altered(random, copied(value)))
         elif kind == 2:
             put_value(document, place, draw_odd_value(random))
@@ -214,7 +214,7 @@ def _test_letter_case(trial: Trial, random: Random) -> Violation | None:
             return text.translate(spelling)
         return text.translate(random.choice(_SPELLINGS)) if draw_boolean(random, 0.3) else text
 
-    after = trial.judged(_respell(trial.snapshot, spell))
+    after = trial.evaluate(_respell(trial.snapshot, spell))
     count_tests(trial.grounds)["insensitive", "", "letter case"] += len(trial.evaluation.findings)
     found = find_first_difference(trial.evaluation, after, _without_case)
     return found and Violation(_BY_CASE, found.policy, found.resource, found.lines)
@@ -301,7 +301,7 @@ def _one_by_one(trial: Trial, random: Random, policies: Sequence[Policy]) -> lis
         for policy in shuffled
         for place in random.sample(_fields(policy), len(_fields(policy)))
         for subject in random.sample(subjects, len(subjects))
-        if judges(policy, subject) and pair_of(policy, subject) in before
+        if is_evaluated_by(policy, subject) and pair_of(policy, subject) in before
     ]
 
 
@@ -330,7 +330,7 @@ def _test_stricter_values(
         written += [(attempt, changed_fields)] if changed_fields else []
         if len(written) == most:
             break
-    after = by_pair(trial.judged(snapshot)) if written else {}
+    after = by_pair(trial.evaluate(snapshot)) if written else {}
     for (subject, policy, place), changed_fields in written:
         pair = pair_of(policy, subject)
         count_tests(trial.grounds)["monotone", policy.id, place] += 1
@@ -346,8 +346,8 @@ def _make_stricter(random: Random, way: Way, constants: Iterable[Json]) -> Chang
 
     def write(document: JsonObject, pointer: str) -> None:
         place = reachable(random, document, pointer)
-        stands, value = get_value(document, place) if place else (False, None)
-        if place and (options := list_stricter_values(random, way, value, known) if stands else _strictest(way)):
+        exists, value = get_value(document, place) if place else (False, None)
+        if place and (options := list_stricter_values(random, way, value, known) if exists else _strictest(way)):
             put_value(document, place, random.choice(options))
 
     return write
@@ -424,7 +424,7 @@ def _test_stricter_parameters(trial: Trial, random: Random, stated: Iterable[Pol
             chosen = random.choice(fitting)
             given[policy.id] = {**given.get(policy.id, {}), name: chosen}
             places[policy.id] = f"{PARAMETER}{name}", f"`{name}` is {chosen!r} instead of {value!r}"
-    after = by_pair(trial.judged(parameters=given)) if places else {}
+    after = by_pair(trial.evaluate(parameters=given)) if places else {}
     for pair, finding in by_pair(trial.evaluation).items():
         if pair[0] in places:
             place, words = places[pair[0]]
@@ -455,7 +455,7 @@ def check_patches(trial: Trial, policy: Policy, finding: Finding, claimed: Claim
     after = apply_edits(trial.snapshot, claimed.edits)
     if after is None:
         return _patch_violation("the patch makes the document unreadable", finding, claimed)
-    evaluation = trial.judged(after)
+    evaluation = trial.evaluate(after)
     worsened = {pair[0] for pair in find_worse(trial.evaluation, evaluation)} - {policy.id}
     if any(one.id in worsened and {one.id, one.area} & claimed.provided for one in trial.bundle.policies):
         counts[policy.id, "withheld"] += 1

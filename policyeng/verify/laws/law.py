@@ -93,9 +93,9 @@ class Trial:
     @cached_property
     def evaluation(self) -> Evaluation:
         """The evaluation of the unchanged example."""
-        return self.judged()
+        return self.evaluate()
 
-    def judged(
+    def evaluate(
         self,
         snapshot: Snapshot | None = None,
         bundle: Bundle | None = None,
@@ -108,7 +108,7 @@ class Trial:
         prepared = self.prepared if is_unchanged else self.ready(snapshot or self.snapshot, bundle, parameters)
         return evaluate_prepared(prepared, EvaluationOptions(self.example.as_of, exemptions))
 
-    def said(self, prepared: EvaluationContext) -> Evaluation:
+    def evaluate_prepared(self, prepared: EvaluationContext) -> Evaluation:
         """Return the evaluation of a prepared snapshot, or of a part of it, at the clock of the example."""
         return evaluate_prepared(prepared, EvaluationOptions(self.example.as_of))
 
@@ -165,12 +165,14 @@ class Law:
     whole: Callable[[WholeRun], Iterable[Violation]] | None = None
 
 
-def find_first_difference(before: Evaluation, after: Evaluation, said: Callable[[Finding], object]) -> Violation | None:
-    """Return the first pair for which `said` returns something else in two evaluations; None if there is none."""
+def find_first_difference(
+    before: Evaluation, after: Evaluation, describe: Callable[[Finding], object]
+) -> Violation | None:
+    """Return the first pair for which `describe` returns something else in two evaluations; None if there is none."""
     ours, theirs = by_pair(before), by_pair(after)
     for pair in sorted({*ours, *theirs}):
         one, other = ours.get(pair), theirs.get(pair)
-        if (one is None) != (other is None) or (one and other and said(one) != said(other)):
+        if (one is None) != (other is None) or (one and other and describe(one) != describe(other)):
             lines = (f"before: {format_finding(one)}", f"after:  {format_finding(other)}")
             shown = one or other
             return Violation("", pair[0], shown.resource if shown else pair[2], lines)

@@ -64,7 +64,7 @@ TOTALITY = Law(
 
 
 def _find_differences_between_runs(trial: Trial) -> Violation | None:
-    first, again = trial.evaluation, trial.judged()
+    first, again = trial.evaluation, trial.evaluate()
     if first.findings != again.findings:
         found = find_first_difference(first, again, lambda finding: finding)
         message = "a second evaluation with the same arguments gives another finding"
@@ -91,7 +91,7 @@ _STATED = (*STATED, "incomplete", "documents")
 def _find_effects_of_order(trial: Trial) -> Violation | None:
     random = trial.random("order")
     bundle = random.choice(_other_orders(trial.grounds))
-    first, again = trial.evaluation, trial.judged(_shuffle_snapshot(trial.snapshot, random), bundle)
+    first, again = trial.evaluation, trial.evaluate(_shuffle_snapshot(trial.snapshot, random), bundle)
     if first.findings != again.findings:
         found = find_first_difference(first, again, lambda finding: finding)
         message = "the finding depends on the order of resources, of their members, of statements or of policies"

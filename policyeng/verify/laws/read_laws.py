@@ -72,47 +72,49 @@ def attempts(trial: Trial, random: Random, stated: Mapping[str, Sequence[str]], 
 
     `stated` has the places of contracts by policy id. Attempts that would change the findings of other resources are
     out: workspaces, approvals, fields of the workspace, and policies that consult other resources.
-    workspaces, approvals, what stands in the workspace, and policies that consult other resources.
+    workspaces, approvals, what is in the workspace, and policies that consult other resources.
     """
     before = by_pair(trial.evaluation)
     alone = [policy for policy in trial.bundle.policies if policy.id in stated and is_alone(trial.bundle, policy)]
     result = []
     for subject in estate_of(trial.snapshot, trial.bundle.facts).subjects:
-        is_workload = subject.judged_type == "workload"
-        if is_workload != of_workloads or subject.judged_type in ("approval", "document", WORKSPACE_TYPE):
+        is_workload = subject.target_type == "workload"
+        if is_workload != of_workloads or subject.target_type in ("approval", "document", WORKSPACE_TYPE):
             continue
-        selecting = [policy for policy in alone if judges(policy, subject) and pair_of(policy, subject) in before]
+        selecting = [
+            policy for policy in alone if is_evaluated_by(policy, subject) and pair_of(policy, subject) in before
+        ]
         places = [Attempt(subject, policy, place) for policy in selecting for place in stated[policy.id]]
         result += [random.choice(places)] if places else []
     return result
 
 
-def judges(policy: Policy, subject: Resource) -> bool:
+def is_evaluated_by(policy: Policy, subject: Resource) -> bool:
     """Check whether a policy selects resources of this type; a workload has the id and type of its source."""
-    return any(lowered(judged.type) == subject.judged_type for judged in policy.header.judges)
+    return any(lowered(target.type) == subject.target_type for target in policy.header.judges)
 
 
 def is_alone(bundle: Bundle, policy: Policy) -> bool:
     """Check whether a policy reads only the resource and its workspace, and selects types that no other one reads."""
-    kinds = {lowered(judged.type) for judged in policy.header.judges}
+    kinds = {lowered(target.type) for target in policy.header.judges}
     return not observe(bundle, policy).others and kinds.isdisjoint(("approval", WORKSPACE_TYPE))
 
 
 def fields_of(snapshot: Snapshot, subject: Resource, pointer: str) -> Iterator[SnapshotField]:
     """Yield the fields of the snapshot that a JSON Pointer into a resource or workload refers to, if any."""
     key = fold_id(subject.reported_id)
-    if subject.judged_type == "approval":
+    if subject.target_type == "approval":
         yield from (
             SnapshotField("approvals", at, pointer) for at, one in enumerate(snapshot.approvals) if _is(one.id, key)
         )
-    elif subject.judged_type == "workload" and not pointer.startswith(WORKSPACE):
+    elif subject.target_type == "workload" and not pointer.startswith(WORKSPACE):
         for at, one in enumerate(snapshot.workloads):
             if _is(one.id, key) or _is(one.source_id, key):
                 yield SnapshotField("workloads", at, pointer)
         if pointer == "/tags" or pointer.startswith("/tags/"):
             below = pointer.removeprefix("/tags")
             yield from (field for place in _TAGS for field in _of_resources(snapshot, key, place + below))
-    elif subject.judged_type != "document":
+    elif subject.target_type != "document":
         home = workspace_of(subject.home) or ""
         yield from _of_resources(snapshot, home if pointer.startswith(WORKSPACE) else key, pointer)
 
@@ -273,7 +275,7 @@ def _find_violations(trial: Trial) -> Violation | None:
     # Whether a policy selects a changed resource is decided before it reads anything.
     changed = {lowered(side.reported_id) for row in rows for side in (row.before, row.after) if side is not None}
     skipped = {_key(before, *numbers) for numbers, is_touched in touched.items() if is_touched}
-    found, again = by_pair(trial.evaluation), by_pair(trial.said(after))
+    found, again = by_pair(trial.evaluation), by_pair(trial.evaluate_prepared(after))
     for pair in sorted({*found, *again} - skipped):
         one, other = found.get(pair), again.get(pair)
         is_own = pair[2] in changed and (one is None or other is None or _is_narrowed(trial, pair[0]))
@@ -341,10 +343,10 @@ def _edit(random: Random, key: str, resource: JsonObject, pointers: Sequence[str
         return
     is_directed = bool(stated) and draw_boolean(random, 0.5)
     place = place_of(random, document, random.choice(stated)) if is_directed else random.choice(open_places)
-    stands, value = get_value(document, place)
+    exists, value = get_value(document, place)
     if draw_boolean(random, 0.4):
         remove(document, place)
-    elif stands and draw_boolean(random, 0.5):
+    elif exists and draw_boolean(random, 0.5):
         put_value(document, place, altered(random, copied(value)))
     else:
         put_value(document, place, draw_odd_value(random))

@@ -86,20 +86,22 @@ def _is_report_text(called: str, argument: str) -> bool:
 
 def _report_names(tree: ast.AST) -> Set[str]:
     """Return the names that are only used in text for people, or in parts of headers that no case can check."""
-    said: list[ast.expr] = []
+    report_texts: list[ast.expr] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            said += [keyword.value for keyword in node.keywords if _is_report_text(node.func.id, keyword.arg or "")]
+            report_texts += [
+                keyword.value for keyword in node.keywords if _is_report_text(node.func.id, keyword.arg or "")
+            ]
     names: set[str] = set()
     while True:
-        inside = {id(part) for expression in said for part in ast.walk(expression)}
+        inside = {id(part) for expression in report_texts for part in ast.walk(expression)}
         read = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
         found = {node.id for node in read if id(node) in inside} - {node.id for node in read if id(node) not in inside}
         if found <= names:
             return names
         names |= found
         assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-        said += [
+        report_texts += [
             node.value
             for node in assigned
             if any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
@@ -391,8 +393,8 @@ class _HeaderMutants:
             edit = self._dropped(node, index) if len(entries) > 1 else TextEdit(*_span(node), "[]")
             yield Mutation("narrow a set", (edit,))
         start = _span(entries[0])[0]
-        held = [entry.value for entry in entries if isinstance(entry, yaml.ScalarNode)]
-        word = self._spoken.another(held) if _in_brackets(node) and len(held) == len(entries) else None
+        scalars = [entry.value for entry in entries if isinstance(entry, yaml.ScalarNode)]
+        word = self._spoken.another(scalars) if _in_brackets(node) and len(scalars) == len(entries) else None
         if word:
             yield mutation("widen a set", start, start, f"{orjson.dumps(word).decode()}, ")
 
@@ -519,11 +521,11 @@ class Written:
     def _spoken(self) -> Spoken:
         estates = EstateGenerator(self.bundle)
         standing = dict(estates.vocabulary.words[self.policy.id].standing)
-        for judged in self.policy.header.judges:
-            peers = [one for one in estates.baselines.resources.values() if _is_of(one, judged.type)]
+        for declared in self.policy.header.judges:
+            peers = [one for one in estates.baselines.resources.values() if _is_of(one, declared.type)]
             standing |= {
                 pointer: tuple(value for one in peers for value in _texts(values_at(one, pointer)))
-                for pointer in judged.where
+                for pointer in declared.where
             }
         return Spoken([sorted(set(_texts(values))) for values in standing.values()])
 

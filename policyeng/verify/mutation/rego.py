@@ -92,13 +92,13 @@ class Spoken:
 
     standing: Sequence[Sequence[str]]
 
-    def another(self, held: Iterable[str]) -> str | None:
+    def another(self, words: Iterable[str]) -> str | None:
         """Return a text that is not in a set but at the same place as one of its members; None if there is none.
 
         It has no blanks around it, because policies compare text without them. For a set in lower case it is in lower
         case, because such sets are compared with lower-case text.
         """
-        members = sorted(held)
+        members = sorted(words)
         own = set(map(_trimmed, members))
         others = {
             text

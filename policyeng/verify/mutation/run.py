@@ -193,7 +193,7 @@ class LawTrials:
         )
 
 
-_Said = Annotated[str, Field(min_length=1, pattern=r"\S")]
+_Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 
 
 class Justified(BaseModel):
@@ -207,9 +207,9 @@ class Justified(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    line: _Said
-    mutation: _Said
-    reason: _Said
+    line: _Text
+    mutation: _Text
+    reason: _Text
 
     def means(self, mutant: Mutant) -> bool:
         """Check whether a mutant is this one, at any line."""
@@ -522,8 +522,8 @@ def _policy(tally: MutantCounts) -> JsonObject:
 
 def _render_survivor(survivor: Survivor) -> JsonObject:
     mutant = survivor.mutant
-    said = {"kind": mutant.kind, "line": mutant.line, "before": mutant.before, "after": mutant.after}
-    return {**said, "reason": survivor.reason} if survivor.reason else said
+    rendered = {"kind": mutant.kind, "line": mutant.line, "before": mutant.before, "after": mutant.after}
+    return {**rendered, "reason": survivor.reason} if survivor.reason else rendered
 
 
 def as_junit(run: MutationRun) -> str:

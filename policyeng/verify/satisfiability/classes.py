@@ -77,7 +77,7 @@ class Choice(_Strict):
 
     Attributes:
         at: the JSON Pointers of the value, by the stem of a baseline, or by kind and number of a statement such as
-            the value; of a row of facts, a pointer may be mapped to the column that stands there, else to its name.
+            the value; of a row of facts, a pointer may be mapped to the column with the value, else to its name.
             Places that the estate lacks are left out.
         values: JSON values, or rows of a table of facts.
         options: the parts that each option adds, by name.

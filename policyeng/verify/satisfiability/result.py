@@ -43,7 +43,7 @@ from policyeng.verify.satisfiability.classes import (
 from policyeng.verify.satisfiability.search import (
     BlockingReason,
     EstateSearch,
-    Judge,
+    Evaluator,
     Tried,
     find_smallest_hitting_sets,
 )
@@ -76,7 +76,7 @@ class Extension:
 
 def extend(search: EstateSearch) -> Extension:
     """Try what the denials expect on the snapshots that fail least, until one passes or there are no new values."""
-    source, said = _Source(search.estates), Extension()
+    source, extension = _Source(search.estates), Extension()
     bases, places = search.least(), _Places()
     before = len(search.tried)
     for _ in range(_ROUNDS):
@@ -85,14 +85,14 @@ def extend(search: EstateSearch) -> Extension:
             source.collect(tried, places)
         if {place: len(values) for place, values in places.items()} == known:
             break
-        taken, said.left_out = _limit_places(places, len(bases))
-        said.choices = [f"{stem} {pointer}" for stem, pointer in taken]
+        taken, extension.left_out = _limit_places(places, len(bases))
+        extension.choices = [f"{stem} {pointer}" for stem, pointer in taken]
         seen = {_key(tried.assignment) for tried in search.tried}
         search.walk(edited for edited in _combine_values(bases, taken) if _key(edited) not in seen)
         if search.is_possible:
             break
-    said.begun, said.tried = len(bases), len(search.tried) - before
-    return said
+    extension.begun, extension.tried = len(bases), len(search.tried) - before
+    return extension
 
 
 def _key(assignment: Assignment) -> tuple[tuple[str, str], ...]:
@@ -151,11 +151,13 @@ class _Source:
     def _expected_values(
         self, policy: Policy, reason: BlockingReason, assignment: Assignment
     ) -> Iterator[tuple[str, str, list[object]]]:
-        pointers = [reason.said.path] if reason.said.path else list(observe(self.estates.bundle, policy).pointers)
+        pointers = (
+            [reason.statement.path] if reason.statement.path else list(observe(self.estates.bundle, policy).pointers)
+        )
         patches = [patch for patch in _patches(policy) if patch["path"] not in pointers]
         for pointer in (*pointers, *(patch["path"] for patch in patches)):
             identity = workspace_of(reason.resource) if pointer.startswith(WORKSPACE) else reason.resource
-            if reason.judged_type in ("workload", "approval") and not pointer.startswith(WORKSPACE):
+            if reason.target_type in ("workload", "approval") and not pointer.startswith(WORKSPACE):
                 continue  # workloads are derived, and approvals are stated
             stem, own = self.estates.stem_of(assignment, identity or ""), pointer.removeprefix(WORKSPACE)
             if stem is not None and self._is_free(assignment, stem, own):
@@ -179,8 +181,8 @@ class _Source:
 
     def _values(self, policy: Policy, reason: BlockingReason, pointer: str, resource: JsonObject) -> Iterator[object]:
         yield from (patch["value"] for patch in _patches(policy) if patch["path"] == pointer and "value" in patch)
-        if isinstance(reason.said, Denial) and reason.said.path == pointer:
-            expected = reason.said.expected
+        if isinstance(reason.statement, Denial) and reason.statement.path == pointer:
+            expected = reason.statement.expected
             yield from expected if isinstance(expected, list) else [] if expected is None else [expected]
             if isinstance(expected, list):
                 yield expected
@@ -323,23 +325,23 @@ def answer(
     clock = as_of.astimezone(UTC)
     if all(policy.input_form != "policy" for policy in bundle.policies):  # they evaluate documents, not resources
         return SatisfiabilityResult(subject, clock, "not judged")
-    estates, judge = ClassEstates(bundle, subject), Judge(bundle, parameters or {})
-    known = moments(bundle, judge.parameters, estates.documents(), estates.types()) if timeline else []
+    estates, evaluator = ClassEstates(bundle, subject), Evaluator(bundle, parameters or {})
+    known = moments(bundle, evaluator.parameters, estates.documents(), estates.types()) if timeline else []
     sampled = samples(known, clock) if timeline else [clock]
-    search = EstateSearch(estates, judge, clock, sampled)
+    search = EstateSearch(estates, evaluator, clock, sampled)
     search.walk(estates.assignments())
     if not search.tried:
-        return SatisfiabilityResult(subject, clock, "not judged", outside=search.outside + search.unjudged)
+        return SatisfiabilityResult(subject, clock, "not judged", outside=search.outside + search.unevaluated)
     extension = None if search.is_possible else extend(search)
-    held = [number not in search.open for number in range(len(sampled))]
-    found = tuple(spans(sampled, held, search.holds))
+    possible = [number not in search.open for number in range(len(sampled))]
+    found = tuple(spans(sampled, possible, search.holds))
     broken = clock if not search.is_possible else _next_impossible(found, clock)
     return SatisfiabilityResult(
         subject,
         clock,
         "possible" if search.is_possible else "impossible",
         tried=len(search.tried),
-        outside=search.outside + search.unjudged,
+        outside=search.outside + search.unevaluated,
         witness=_witness(search, parameters or {}) if search.is_possible else None,
         spans=found,
         endings=_list_endings(search, found),
@@ -367,7 +369,7 @@ def _witness(search: EstateSearch, parameters: Mapping[str, JsonObject]) -> Witn
     """
     tried = next(tried for tried, _ in search.survivors if not tried.failing)
     snapshot = search.estates.snapshot(tried.assignment)
-    evaluation = evaluate(search.judge.bundle, snapshot, as_of=search.as_of, parameters=parameters)
+    evaluation = evaluate(search.evaluator.bundle, snapshot, as_of=search.as_of, parameters=parameters)
     failed = [finding.policy for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
     if failed or evaluation.exit_code:
         raise EngineError(
@@ -385,8 +387,8 @@ def _list_endings(search: EstateSearch, found: Sequence[PossibleSpan]) -> dict[d
                 reason.brief
                 for _, estate in search.survivors
                 if estate.passes(before)
-                for said in estate.verdicts(span.begins, clocked_alone=True).failing.values()
-                for reason in said
+                for of_policy in estate.verdicts(span.begins, clocked_alone=True).failing.values()
+                for reason in of_policy
             ]
             endings[span.begins] = tuple(dict.fromkeys(reasons))
     return endings
@@ -396,8 +398,8 @@ def _conflicts(search: EstateSearch, at: datetime) -> tuple[Conflict, ...]:
     if at == search.as_of:
         failing = [(tried.assignment, tried.failing) for tried in search.tried]
     else:
-        failing = [(tried.assignment, said) for tried, said in search.failing_at(at)]
-    sets = find_smallest_hitting_sets(frozenset(said) for _, said in failing)
+        failing = [(tried.assignment, verdicts) for tried, verdicts in search.failing_at(at)]
+    sets = find_smallest_hitting_sets(frozenset(verdicts) for _, verdicts in failing)
     failing.sort(key=lambda entry: len(entry[1]))
     return tuple(
         Conflict(
@@ -417,7 +419,7 @@ _MOST_SHOWN = 3
 
 @dataclass(frozen=True)
 class SatisfiabilityRun:
-    """The answers for some classes.
+    """The results for some classes.
 
     Attributes:
         profile: the profile of parameters.
@@ -440,7 +442,7 @@ class SatisfiabilityRun:
 
 
 def as_text(run: SatisfiabilityRun) -> str:
-    """Return the answers as text."""
+    """Return the results as text."""
     return text_of_lines([*(line for answer in run.answers for line in (*_lines(answer, run), "")), _conclude(run)])
 
 
@@ -514,18 +516,18 @@ def _describe_search(answer: SatisfiabilityResult) -> str:
 def _conclude(run: SatisfiabilityRun) -> str:
     impossible = [answer for answer in run.answers if answer.status == "impossible"]
     expected = [one for one in impossible if one.subject.expected and one.is_as_expected and not run.profile]
-    unjudged = [answer for answer in run.answers if answer.status == "not judged"]
-    possible = len(run.answers) - len(impossible) - len(unjudged)
+    unevaluated = [answer for answer in run.answers if answer.status == "not judged"]
+    possible = len(run.answers) - len(impossible) - len(unevaluated)
     text = f"{len(run.answers)} {'class' if len(run.answers) == 1 else 'classes'}: {possible} possible"
     text += f", {len(impossible)} impossible" if impossible else ""
     text += f" ({len(expected)} as expected)" if expected else ""
-    text += f", {len(unjudged)} not judged" if unjudged else ""
+    text += f", {len(unevaluated)} not judged" if unevaluated else ""
     profile = f", profile {run.profile}" if run.profile else ""
     return f"exit {run.exit_code}: {text}; {count(len(run.bundle.policies), 'policy')}{profile}, {run.seconds:.1f} s"
 
 
 def as_json(run: SatisfiabilityRun) -> str:
-    """Return the answers as a JSON object."""
+    """Return the results as a JSON object."""
     document = {
         "bundle": bundle_object(run.bundle),
         "profile": run.profile,
@@ -592,7 +594,7 @@ def _conflict(conflict: Conflict) -> JsonObject:
 
 
 def as_junit(run: SatisfiabilityRun) -> str:
-    """Return the answers as one JUnit suite with a test case for each class; impossible classes fail."""
+    """Return the results as one JUnit suite with a test case for each class; impossible classes fail."""
     root = Element("testsuites", name="policyeng verify")
     suite = SubElement(root, "testsuite", name="satisfiable", time=f"{run.seconds:.3f}")
     for answer in run.answers:

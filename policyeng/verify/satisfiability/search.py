@@ -29,22 +29,26 @@ class BlockingReason:
 
     policy: str
     resource: str
-    judged_type: str
-    said: Denial | Unknown
+    target_type: str
+    statement: Denial | Unknown
 
     @property
     def words(self) -> str:
         """Return the reason in one line."""
-        shown = f"{self.said.path}: {_to_text(self.said.actual)}" if isinstance(self.said, Denial) else self.said.path
-        return f"{self.policy}: {self.said.msg} ({shown})"
+        shown = (
+            f"{self.statement.path}: {_to_text(self.statement.actual)}"
+            if isinstance(self.statement, Denial)
+            else self.statement.path
+        )
+        return f"{self.policy}: {self.statement.msg} ({shown})"
 
     @property
     def brief(self) -> str:
         """Return the reason without its place, and without why the policy applies."""
-        actual = self.said.actual if isinstance(self.said, Denial) else None
+        actual = self.statement.actual if isinstance(self.statement, Denial) else None
         if isinstance(actual, dict):
             actual = {key: value for key, value in actual.items() if key != "because"}
-        return f"{self.policy}: {self.said.msg}{f' ({_to_text(actual)})' if actual else ''}"
+        return f"{self.policy}: {self.statement.msg}{f' ({_to_text(actual)})' if actual else ''}"
 
 
 def _to_text(value: object) -> str:
@@ -55,7 +59,7 @@ def _to_text(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Judge:
+class Evaluator:
     """A bundle with its parameters."""
 
     bundle: Bundle
@@ -72,7 +76,7 @@ class Judge:
         policies = zip(self.bundle.policies, self.bundle.clocked, strict=True)
         return frozenset(policy.id for policy, is_clocked in policies if not is_clocked)
 
-    def of(self, snapshot: Snapshot, place: str) -> JudgedEstate:
+    def of(self, snapshot: Snapshot, place: str) -> PreparedEstate:
         """Prepare a snapshot for evaluation.
 
         Raises:
@@ -82,7 +86,7 @@ class Judge:
         for problem in estate.problems:
             if problem.level == "error":
                 raise BundleError(problem.message, place=(place, problem.place))
-        return JudgedEstate(self, estate, tuple(plan(self.bundle, estate)))
+        return PreparedEstate(self, estate, tuple(plan(self.bundle, estate)))
 
 
 @dataclass(frozen=True)
@@ -91,18 +95,18 @@ class Verdicts:
 
     Attributes:
         failing: the policies with a finding other than a pass, by id, and the reasons.
-        judged: the positions of the subjects that have a finding.
+        evaluated: the positions of the subjects that have a finding.
     """
 
     failing: Mapping[str, Sequence[BlockingReason]]
-    judged: frozenset[int]
+    evaluated: frozenset[int]
 
 
 @dataclass(frozen=True)
-class JudgedEstate:
+class PreparedEstate:
     """A prepared snapshot and its pairs of policy and subject."""
 
-    judge: Judge
+    evaluator: Evaluator
     estate: PreparedSnapshot
     planned: Sequence[PlannedPair]
     _made: dict[str, Any] = field(default_factory=dict)
@@ -118,7 +122,7 @@ class JudgedEstate:
 
     def passes(self, as_of: datetime) -> bool:
         """Check whether a snapshot that passes all policies without a clock passes the others at a moment."""
-        policies = self.judge.bundle.policies
+        policies = self.evaluator.bundle.policies
         in_rego = [entry for entry in self._clocked if policies[entry.pair.policy].rules]
         in_python = [entry for entry in self._clocked if not policies[entry.pair.policy].rules]
         # The last failing policy probably fails again, and Python costs less than Rego; the order is only for speed.
@@ -132,41 +136,41 @@ class JudgedEstate:
     @cached_property
     def _clocked(self) -> list[PlannedPair]:
         """The pairs of the policies that may depend on the clock."""
-        policies, timeless = self.judge.bundle.policies, self.judge.timeless
+        policies, timeless = self.evaluator.bundle.policies, self.evaluator.timeless
         return [entry for entry in self.planned if policies[entry.pair.policy].id not in timeless]
 
     def _evaluate(self, entries: Sequence[PlannedPair], as_of: datetime) -> Verdicts:
         failing: dict[str, list[BlockingReason]] = {}
-        judged = set()
+        evaluated = set()
         for entry, judgement in self._run_policies(entries, as_of):
             if judgement.applies:
-                judged.add(entry.pair.subject)
+                evaluated.add(entry.pair.subject)
                 subject, policy = (
                     self.estate.subjects[entry.pair.subject],
-                    self.judge.bundle.policies[entry.pair.policy].id,
+                    self.evaluator.bundle.policies[entry.pair.policy].id,
                 )
-                if said := _reasons(judgement):
+                if found := _reasons(judgement):
                     reasons = [
-                        BlockingReason(policy, subject.reported_id, subject.judged_type, reason) for reason in said
+                        BlockingReason(policy, subject.reported_id, subject.target_type, reason) for reason in found
                     ]
                     failing.setdefault(policy, []).extend(reasons)
-        return Verdicts(failing, frozenset(judged))
+        return Verdicts(failing, frozenset(evaluated))
 
     def _run_policies(self, entries: Sequence[PlannedPair], as_of: datetime) -> list[tuple[PlannedPair, Judgement]]:
-        asked = [entry for entry in entries if not entry.unknowns]
+        undecided = [entry for entry in entries if not entry.unknowns]
         work = EvaluationRequest(
-            bundle=self.judge.bundle,
+            bundle=self.evaluator.bundle,
             snapshot=replace(self.estate.view),  # values that policies cached in it can depend on the clock
             subjects=[subject.document for subject in self.estate.subjects],
             document=self.estate.document,
-            pairs=[entry.pair for entry in asked],
-            parameters=self.judge.parameters,
+            pairs=[entry.pair for entry in undecided],
+            parameters=self.evaluator.parameters,
             as_of=as_of,
             made=self._made,
-            **mark_for_bundle(self.judge.bundle, self.estate)._asdict(),
+            **mark_for_bundle(self.evaluator.bundle, self.estate)._asdict(),
         )
         decided = [(entry, Judgement(unknowns=entry.unknowns)) for entry in entries if entry.unknowns]
-        return [*decided, *zip(asked, run_engine(work), strict=True)]
+        return [*decided, *zip(undecided, run_engine(work), strict=True)]
 
 
 def _reasons(judgement: Judgement) -> Sequence[Denial | Unknown]:
@@ -175,11 +179,11 @@ def _reasons(judgement: Judgement) -> Sequence[Denial | Unknown]:
     return judgement.denials or judgement.unknowns
 
 
-def _is_one(judged: TargetType, subject: Resource) -> bool:
+def _is_one(target: TargetType, subject: Resource) -> bool:
     """Check whether a subject certainly meets an entry of `judges`: its type, and a value at every pointer."""
-    return lowered(judged.type) == subject.judged_type and all(
+    return lowered(target.type) == subject.target_type and all(
         any(_is_equal(value_at(subject.document, pointer), value) for value in allowed)
-        for pointer, allowed in judged.where.items()
+        for pointer, allowed in target.where.items()
     )
 
 
@@ -276,15 +280,15 @@ class EstateSearch:
     """
 
     estates: ClassEstates
-    judge: Judge
+    evaluator: Evaluator
     as_of: datetime
     sampled: Sequence[datetime]
     open: set[int] = field(default_factory=set)
     tried: list[Tried] = field(default_factory=list)
-    survivors: list[tuple[Tried, JudgedEstate]] = field(default_factory=list)
+    survivors: list[tuple[Tried, PreparedEstate]] = field(default_factory=list)
     outside: int = 0
-    unjudged: int = 0
-    _waiting: list[JudgedEstate] = field(default_factory=list)
+    unevaluated: int = 0
+    _waiting: list[PreparedEstate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.open = set(range(len(self.sampled)))
@@ -312,10 +316,10 @@ class EstateSearch:
         """Check whether one of the evaluated snapshots passes at a moment."""
         return any(estate.passes(moment) for _, estate in self.survivors)
 
-    def prepared(self, assignment: Assignment) -> JudgedEstate:
+    def prepared(self, assignment: Assignment) -> PreparedEstate:
         """Prepare a snapshot for evaluation."""
         place = f"{self.estates.place}: {described(assignment)}"
-        return self.judge.of(self.estates.snapshot(assignment), place)
+        return self.evaluator.of(self.estates.snapshot(assignment), place)
 
     def failing_at(self, moment: datetime) -> Iterator[tuple[Tried, Mapping[str, Sequence[BlockingReason]]]]:
         """Yield every evaluated snapshot, with its failures at another moment."""
@@ -330,10 +334,10 @@ class EstateSearch:
             self.outside += 1
             return
         verdicts = estate.verdicts(self.as_of)
-        if verdicts.judged.isdisjoint(frozenset().union(*kinds)):
-            self.unjudged += 1
+        if verdicts.evaluated.isdisjoint(frozenset().union(*kinds)):
+            self.unevaluated += 1
             return
-        tried = Tried(assignment, verdicts.failing, frozenset(verdicts.failing) & self.judge.timeless)
+        tried = Tried(assignment, verdicts.failing, frozenset(verdicts.failing) & self.evaluator.timeless)
         self.tried.append(tried)
         if not tried.lasting:
             self.survivors.append((tried, estate))

@@ -63,8 +63,8 @@ def collect(
     from policyeng.audit.collection.azure.snapshot_builder import WorkerPool
 
     stopped = threading.Event()
-    asking = credential or _credential(cloud)
-    with Client(cloud, asking, stopped=stopped, patience=patience, read_timeout=READ_TIMEOUT) as client:
+    used_credential = credential or _credential(cloud)
+    with Client(cloud, used_credential, stopped=stopped, patience=patience, read_timeout=READ_TIMEOUT) as client:
         return _document(wanted, CollectionRun(client, wanted).make(WorkerPool(concurrency, stopped), progress))
 
 

@@ -63,8 +63,8 @@ class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
         """Check whether to retry: not if the total wait would be too long."""
         if not super().increment(settings, response, error):
             return False
-        asked = self.get_retry_after(response) if isinstance(response, PipelineResponse) else None
-        wait = asked or self.get_backoff_time(settings)
+        requested = self.get_retry_after(response) if isinstance(response, PipelineResponse) else None
+        wait = requested or self.get_backoff_time(settings)
         waited = settings.get("waited", 0.0)
         settings["waited"] = total = wait + (waited if isinstance(waited, float) else 0.0)
         return total <= self._seconds
@@ -135,7 +135,7 @@ class Client:
         request = HttpRequest("GET", url, params=dict(query) if query else None)
         try:
             response = self._client.send_request(request, enforce_https=not self._cloud.is_local)
-            return self._said(response)
+            return self._parse_response(response)
         except ClientAuthenticationError as error:
             reason = shortened(" ".join(str(error.message).split()[:40]), 300)
             raise InputError(f"no token for Azure: {reason}", place=(self._cloud.name,), remedy=_SIGN_IN) from None
@@ -146,7 +146,7 @@ class Client:
         except AzureError:
             return Loss("the connection was cut, again and again")
 
-    def _said(self, response: HttpResponse) -> JsonObject | Loss:
+    def _parse_response(self, response: HttpResponse) -> JsonObject | Loss:
         status = response.status_code
         try:
             body = parse_json(response.content, "the answer")

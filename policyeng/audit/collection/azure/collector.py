@@ -50,7 +50,7 @@ def read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, wor
     """Read pages of jobs, which Azure lists from the newest, up to a page where all are too old."""
     oldest = wanted.taken_at - wanted.jobs_since
     too_old, taken = f"those created before {oldest:%Y-%m-%dT%H:%M:%SZ} were left out", 0
-    gathered.ask(JOBS, workspace)
+    gathered.request(JOBS, workspace)
     for page in pages(client, f"{workspace}/jobs", {"api-version": version_of(JOBS)}):
         if isinstance(page, Loss):
             if not page.is_absent:
@@ -134,7 +134,7 @@ def _read_metrics(
     client: Client,
     gathered: SnapshotBuilder,
     wanted: CollectionScope,
-    asked: str,
+    base: str,
     home: str,
     meanings: Mapping[str, _Meaning],
     split: str,
@@ -148,12 +148,12 @@ def _read_metrics(
         "interval": "PT1H",
         "aggregation": "Average,Minimum,Maximum",
     } | ({"$filter": split, "top": "1000"} if split else {})
-    answer = client.get(f"{asked}/providers/Microsoft.Insights/metrics", query)
-    if isinstance(answer, Loss):
-        if not answer.is_absent:
-            gathered.lack("metrics", home, answer)
+    response = client.get(f"{base}/providers/Microsoft.Insights/metrics", query)
+    if isinstance(response, Loss):
+        if not response.is_absent:
+            gathered.lack("metrics", home, response)
         return ()
-    listed = answer.get("value")
+    listed = response.get("value")
     samples = [
         sample
         for metric in (listed if isinstance(listed, list) else ())
@@ -307,7 +307,7 @@ def plan_references(
     }
     for target, kind in sorted(named):
         if lowered(target) not in gathered.resources and gathered.first_time(target):
-            yield partial(_ask, client, gathered, inside, read, target, kind)
+            yield partial(_request_resource, client, gathered, inside, read, target, kind)
 
 
 def note_incomplete_clusters(gathered: SnapshotBuilder, root: str) -> None:
@@ -334,7 +334,7 @@ def _find_references(resource: JsonObject, kind: str) -> Iterator[tuple[str, str
                 yield lowered(identity), kinds[0]
 
 
-def _ask(
+def _request_resource(
     client: Client,
     gathered: SnapshotBuilder,
     inside: Callable[[str], Iterable[Task]],
@@ -343,22 +343,24 @@ def _ask(
     kind: str,
 ) -> Iterable[Task]:
     version = version_of(kind)
-    answer = client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
-    if not isinstance(answer, Loss):
-        resource = gathered.take(answer, kind, target)
+    response = (
+        client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
+    )
+    if not isinstance(response, Loss):
+        resource = gathered.take(response, kind, target)
         if resource and kind == lowered(WORKSPACES):
             yield from inside(resource["id"])
         for listing in IN_NAMED.get(kind, ()) if resource else ():
             yield partial(read, listing, target)
         if resource and kind == lowered(NETWORKS):
-            gathered.ask(kind, resource["id"])
-    elif answer.is_absent:
-        gathered.ask(kind, target)
+            gathered.request(kind, resource["id"])
+    elif response.is_absent:
+        gathered.request(kind, target)
     else:
-        gathered.lack(kind, target, answer)
+        gathered.lack(kind, target, response)
 
 
-#: Called with how many questions are answered, how many are known, and how many resources were read.
+#: Called with how many requests are complete, how many are known, and how many resources were read.
 Progress = Callable[[int, int, int], None]
 _READER = "give the identity that asks the role Reader there"
 
@@ -388,7 +390,7 @@ class CollectionRun:
         while tasks := list(plan_references(self._client, known, self._in_workspace, self._list)):
             crew.do(tasks, report)
         note_incomplete_clusters(known, self._wanted.root)
-        crew.do(self._beside(), report)
+        crew.do(self._follow_up(), report)
         return known
 
     def _at_scope(self) -> Iterator[Task]:
@@ -402,7 +404,7 @@ class CollectionRun:
         yield partial(self._list, EVERYWHERE, "")
         yield from self._budgets(wanted.root)
 
-    def _beside(self) -> Iterator[Task]:
+    def _follow_up(self) -> Iterator[Task]:
         """Return the requests that follow from the resources found."""
         known = self.gathered
         above = {scope for one in known.of_type(WORKSPACES) for scope in scopes_of(one["id"])[:2]}
@@ -418,10 +420,10 @@ class CollectionRun:
 
     def _workspaces(self) -> Iterable[Task]:
         wanted = self._wanted
-        self.gathered.ask(WORKSPACES, wanted.scope)
+        self.gathered.request(WORKSPACES, wanted.scope)
         if wanted.workspace:
-            answer = self._client.get(wanted.scope, {"api-version": version_of(WORKSPACES)})
-            found: list[JsonObject | Loss] = [answer]
+            response = self._client.get(wanted.scope, {"api-version": version_of(WORKSPACES)})
+            found: list[JsonObject | Loss] = [response]
         else:
             found = list(self._entries(Listing(WORKSPACES, f"/providers/{WORKSPACES}"), wanted.group))
         for entry in found:
@@ -447,7 +449,7 @@ class CollectionRun:
     def _list(self, listing: Listing, home: str) -> Iterable[Task]:
         """Read one list, and return the tasks for the lists of its entries."""
         # All roles that can be assigned at a scope are listed there, with ids of the subscription.
-        self.gathered.ask(listing.kind, self._wanted.root if listing.kind == DEFINITIONS else home or "/")
+        self.gathered.request(listing.kind, self._wanted.root if listing.kind == DEFINITIONS else home or "/")
         for entry in self._entries(listing, home):
             if isinstance(entry, Loss):
                 self._lack(listing, home, entry)
@@ -483,11 +485,11 @@ class CollectionRun:
 
     def _again(self, listed: JsonObject) -> Iterable[Task]:
         """Read a compute again, because lists omit its inner properties."""
-        answer = self._client.get(listed["id"], {"api-version": version_of(COMPUTES)})
-        if isinstance(answer, Loss):
-            self.gathered.lack(COMPUTES, listed["id"], answer)
+        response = self._client.get(listed["id"], {"api-version": version_of(COMPUTES)})
+        if isinstance(response, Loss):
+            self.gathered.lack(COMPUTES, listed["id"], response)
         else:
-            self.gathered.replace(answer)
+            self.gathered.replace(response)
         return ()
 
     def _advice(self) -> Iterable[Task]:

@@ -19,7 +19,7 @@ JOBS = f"{WORKSPACES}/jobs"
 ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
 DEFINITIONS = "Microsoft.Authorization/roleDefinitions"
 NETWORKS = "Microsoft.Network/virtualNetworks"
-#: Virtual networks hold them.
+#: Virtual networks contain them.
 SUBNETS = f"{NETWORKS}/subnets"
 RESERVATIONS = "Microsoft.Capacity/reservationOrders/reservations"
 ADVICE = "Microsoft.Advisor/recommendations"
@@ -34,7 +34,7 @@ CONNECTIONS = f"{WORKSPACES}/connections"
 AI_SERVICES = "Microsoft.CognitiveServices/accounts"
 
 _ML_VERSION = "2025-07-01-preview"
-#: What was asked before version 2 of the workspace; Azure may know these types no more.
+#: What was requested before version 2 of the workspace; Azure may no longer know these types.
 SERVICES = f"{WORKSPACES}/services"
 
 #: The version of the API by lower-case type. A type of Machine Learning that is not named has the one of all.
@@ -140,7 +140,7 @@ IN_WORKSPACE = (
     _list_in_workspace("services", may_lack=True),
     _SETTINGS,
 )
-#: What is listed at the scope that was asked for, also where that is one workspace.
+#: What is listed at the requested scope, also if that is one workspace.
 AT_SCOPE = (
     _list_in_scope(ASSIGNMENTS),
     _list_in_scope(DEFINITIONS),
@@ -149,7 +149,7 @@ AT_SCOPE = (
     _list_in_scope("Microsoft.Authorization/policyExemptions"),
     _list_in_scope("Microsoft.Authorization/roleAssignmentScheduleInstances"),
 )
-#: What is listed in the subscription, whatever was asked for: locks of the subscription protect what is in it, and
+#: What is listed in the subscription, whatever was requested: locks of the subscription protect what is in it, and
 #: alerts and autoscale settings can be in any resource group.
 IN_SUBSCRIPTION = (
     _list_in_scope(LOCKS),

@@ -21,7 +21,7 @@ from policyeng.sources.parsed import Refusal
 
 #: The segments of an id in lower case.
 _Place = tuple[str, ...]
-#: Types and ids, as they were asked for.
+#: Types and ids, as they were requested.
 Lists = Iterable[tuple[str, str]]
 
 
@@ -51,18 +51,18 @@ class Loss(NamedTuple):
         return self.is_unused or (self.status == 404 and not self.is_unknown)
 
 
-def find_covered(asked: Lists, lacking: Lists, resources: Iterable[JsonObject]) -> list[str]:
+def find_covered(requested: Lists, lacking: Lists, resources: Iterable[JsonObject]) -> list[str]:
     """Return sorted entries `TYPE at ID` for the complete lists.
 
     Lists of each resource of a complete list are combined to one entry for the scope of that list.
 
     Args:
-        asked: the requested lists.
+        requested: the requested lists.
         lacking: the incomplete lists.
         resources: all resources.
     """
-    asked = sorted(asked, reverse=True)
-    scopes = {(lowered(kind), place): scope for kind, scope in asked if (place := segments(scope)) is not None}
+    requested = sorted(requested, reverse=True)
+    scopes = {(lowered(kind), place): scope for kind, scope in requested if (place := segments(scope)) is not None}
     holes = {(lowered(kind), place) for kind, scope in lacking if (place := segments(scope)) is not None}
     around = {(kind, above) for kind, place in holes for above in _above(place)}
     covered: dict[str, set[_Place]] = {}
@@ -77,7 +77,7 @@ def find_covered(asked: Lists, lacking: Lists, resources: Iterable[JsonObject]) 
         read |= covered.get(outer, set()) - unread
     covered[lowered(SUBNETS)] = covered.get(lowered(NETWORKS), set())
     ids = {place: scope for (_, place), scope in scopes.items()}
-    kinds = {lowered(kind): kind for kind in (*(kind for kind, _ in asked), *INSIDE, *LISTED)}
+    kinds = {lowered(kind): kind for kind in (*(kind for kind, _ in requested), *INSIDE, *LISTED)}
     return sorted(
         f"{kinds[folded]} at {ids[place]}"
         for folded, places in covered.items()
@@ -118,7 +118,7 @@ class SnapshotBuilder:
         self.metrics: list[JsonObject] = []
         self.denied = 0
         self._missing = set[str]()
-        self._asked = set[str]()
+        self._requested = set[str]()
         self._lists = set[tuple[str, str]]()
         self._lacking = set[tuple[str, str]]()
         self._lock = threading.Lock()
@@ -133,7 +133,7 @@ class SnapshotBuilder:
         """Return sorted entries `TYPE at ID` for the complete lists."""
         return find_covered(self._lists, self._lacking, self.resources.values())
 
-    def ask(self, kind: str, home: str) -> None:
+    def request(self, kind: str, home: str) -> None:
         """Note that the list of a type at an id was requested; it is complete without `lack` or `leave`."""
         with self._lock:
             self._lists.add((kind, home))
@@ -159,8 +159,8 @@ class SnapshotBuilder:
 
     def first_time(self, target: str) -> bool:
         """Check whether an id is requested for the first time."""
-        before = target in self._asked
-        self._asked.add(target)
+        before = target in self._requested
+        self._requested.add(target)
         return not before
 
     def lack(self, kind: str, home: str, loss: Loss) -> None:
