@@ -76,7 +76,7 @@ ESTATE = st.one_of(
         tags=_TAGS,
         identity=_IDENTITIES,
     ),
-    _resource("batchEndpoints/e", _some(authMode=st.just("AADToken")), tags=_TAGS),
+    _resource("batchEndpoints/e", st.just({"authMode": "AADToken"}), tags=_TAGS),
     _resource(
         "onlineEndpoints/e/deployments/d",
         st.builds(
