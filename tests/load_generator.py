@@ -38,7 +38,7 @@ def answering() -> Iterator[str]:
     server.server_close()
 
 
-def test_k6_counts_what_it_is_answered(answering: str, tmp_path: Path) -> None:
+def test_k6_counts_responses(answering: str, tmp_path: Path) -> None:
     """By phase: right and wrong answers, refusals, other statuses, and lost ones."""
     requests = [Request(b"200", "the end"), Request(b"200", "the beginning"), Request(b"429", ""), Request(b"500", "")]
     first, second = K6(GENERATOR, tmp_path).run(

@@ -67,7 +67,7 @@ def test_nothing_that_was_there_already_is_blamed_on_a_change(bundle: Bundle) ->
     assert (decision.allowed, decision.exit_code, len(decision.problems)) == (False, 2, 1)
 
 
-def test_a_compliant_change_is_allowed_and_what_it_mends_is_said(bundle: Bundle) -> None:
+def test_a_compliant_change_is_allowed_and_what_it_fixes_is_reported(bundle: Bundle) -> None:
     """The failure of before is cleared."""
     decision = admitted(bundle, [workspace("w", x=2)], workspace("w", x=1))
 
@@ -75,7 +75,7 @@ def test_a_compliant_change_is_allowed_and_what_it_mends_is_said(bundle: Bundle)
     assert policies(decision, "cleared") == [("T-A-1", "w")]
 
 
-def test_an_old_failure_elsewhere_stands_and_is_not_blamed(bundle: Bundle) -> None:
+def test_an_old_failure_elsewhere_remains_and_is_not_blamed(bundle: Bundle) -> None:
     """It is reported."""
     decision = admitted(bundle, [workspace("a", x=5), workspace("w")], workspace("w", x=1))
 
@@ -84,7 +84,7 @@ def test_an_old_failure_elsewhere_stands_and_is_not_blamed(bundle: Bundle) -> No
 
 
 @pytest.mark.parametrize("blame", Blame)
-def test_old_failures_elsewhere_are_listed_only_when_asked_for(bundle: Bundle, blame: Blame) -> None:
+def test_old_failures_elsewhere_are_listed_only_on_request(bundle: Bundle, blame: Blame) -> None:
     """Neither those of what is not looked at again nor those that are found again; all else stays the same."""
     before = [workspace("a", x=5), workspace("b", x=5), workspace("c")]
     for change in (workspace("c", x=1), workspace("c", x=2), workspace("b", x=5, y=1), workspace("d"), before[0]["id"]):
@@ -110,7 +110,7 @@ def test_an_old_failure_on_what_is_changed_denies_unless_only_the_new_is_blamed(
     assert policies(worse, "denied") == [("T-A-1", "w")]
 
 
-def test_old_failures_stand_in_the_order_of_reports(bundle: Bundle) -> None:
+def test_old_failures_are_in_the_order_of_reports(bundle: Bundle) -> None:
     """Those on what is changed among those elsewhere."""
     before = [workspace(name, x=2) for name in "abc"]
     decision = admitted(bundle, before, workspace("b", x=2, y=1), blame=Blame.INTRODUCED)
@@ -152,7 +152,7 @@ def test_a_patch_is_over_the_resource_of_before(bundle: Bundle) -> None:
     assert "does not contain the patched resource" in nowhere.problems[0].message
 
 
-def test_several_changes_are_judged_together(bundle: Bundle) -> None:
+def test_several_changes_are_evaluated_together(bundle: Bundle) -> None:
     """One that takes away what another needs, in any order of two resources."""
     before = [workspace("a"), workspace("b")]
 
@@ -211,13 +211,13 @@ def test_an_error_denies_whatever_the_gate(tmp_path: Path) -> None:
     assert (decision.allowed, decision.exit_code) == (False, 2)
 
 
-def test_what_cannot_be_judged_denies(bundle: Bundle) -> None:
+def test_what_cannot_be_evaluated_denies(bundle: Bundle) -> None:
     """A resource that JSON cannot carry is refused with its place."""
     with pytest.raises(InputError, match="the change is not JSON"):
         admitted(bundle, [], workspace("w", x={1}))
 
 
-def test_a_bundle_that_judges_no_resources_allows_nothing(tmp_path: Path) -> None:
+def test_a_bundle_that_evaluates_no_resources_allows_nothing(tmp_path: Path) -> None:
     """As of policies of others alone, which judge documents; nothing would be said of any change."""
     foreign = load_bundle(write(tmp_path, {"main.rego": 'package main\n\ndeny contains "no" if input.kind == "Pod"\n'}))
 
@@ -235,7 +235,7 @@ def test_the_last_resource_may_go(bundle: Bundle) -> None:
     assert decision == decided_wholly(bundle, snapshot(workspace("w")), changes_of(WORKSPACE), AdmissionOptions(AS_OF))
 
 
-def test_what_could_not_be_judged_before_either_denies_its_change(bundle: Bundle) -> None:
+def test_what_could_not_be_evaluated_before_either_denies_its_change(bundle: Bundle) -> None:
     """A patch leaves the resource as unfit to be judged as it was; a change of another one is not blamed for that."""
     odd = workspace("w", x=-(2**70) * 10**400)
 
@@ -275,7 +275,7 @@ def test_where_nothing_changes_nothing_is_denied(bundle: Bundle) -> None:
     assert policies(decision, "standing") == [("T-A-1", "w")]
 
 
-def test_a_resource_that_a_format_does_not_say_whole_is_undecided(tmp_path: Path) -> None:
+def test_a_resource_that_a_format_states_only_in_part_is_undecided(tmp_path: Path) -> None:
     """And denied where that counts as a failure."""
     bundle = load_bundle(
         write(

@@ -86,7 +86,7 @@ def test_lists_that_policies_look_up_in_are_those_of_each_change(tmp_path: Path)
     assert [quick.decide(change, JUDGING).model_dump_json() for change in changes] == whole
 
 
-def test_only_what_reads_the_change_is_judged_again(
+def test_only_what_reads_the_change_is_evaluated_again(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What names the hub, and reads what changes in it; nothing, where what is read stays."""
@@ -147,13 +147,13 @@ def test_what_is_in_a_new_workspace_is_evaluated_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_decisions_are_those_from_everything_judged() -> None:
+def test_decisions_are_those_of_a_full_evaluation() -> None:
     """On drawn changes of drawn estates."""
     assert not list(_violations(load_bundle(), range(9)))
 
 
 @pytest.mark.slow
-def test_decisions_on_partly_listed_states_are_those_from_everything_judged() -> None:
+def test_decisions_on_partly_listed_states_are_those_of_a_full_evaluation() -> None:
     """States of which not all lists were read, and changes that add a subscription or delete one."""
     assert not list(_violations(load_bundle(), range(12, 21), partly_listed))
 
@@ -170,7 +170,7 @@ def _violations(
 
 
 @pytest.mark.parametrize("numbers", [[3], pytest.param(range(10, 22), marks=pytest.mark.slow)])
-def test_decisions_in_turns_are_those_from_everything_judged(numbers: Iterable[int]) -> None:
+def test_decisions_in_turns_are_those_of_a_full_evaluation(numbers: Iterable[int]) -> None:
     """The state goes on with what was made already, goes back, and goes another way."""
     bundle = load_bundle()
     examples, grounds = Examples(bundle), LawContext(bundle)
@@ -195,7 +195,7 @@ def partly_listed(snapshot: Snapshot, random: Random) -> Snapshot:
     return snapshot
 
 
-def test_what_is_asked_again_is_not_prepared_again(tmp_path: Path, estate: Snapshot, monkeypatch: Any) -> None:
+def test_a_repeated_request_is_not_prepared_again(tmp_path: Path, estate: Snapshot, monkeypatch: Any) -> None:
     """`admit` keeps the basis of the very same bundle and snapshot, from several threads at once."""
     made: list[EvaluationContext] = []
 
@@ -216,7 +216,7 @@ def test_what_is_asked_again_is_not_prepared_again(tmp_path: Path, estate: Snaps
     assert len(made) == 1
 
 
-def test_a_clock_is_judged_once_by_all_who_ask(
+def test_a_clock_is_evaluated_once_for_all_requests(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever asks beside the first waits for what that one works out."""
@@ -230,7 +230,7 @@ def test_a_clock_is_judged_once_by_all_who_ask(
     assert counted == [22]
 
 
-def test_at_another_clock_only_what_the_change_touches_is_judged(
+def test_at_another_clock_only_what_the_change_touches_is_evaluated(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What can read nothing else waits until it is asked for; what can, and read the clock, cannot."""
@@ -260,7 +260,7 @@ def test_at_another_clock_only_what_the_change_touches_is_judged(
     assert [finding.resource.rpartition("/")[2] for finding in whole.cleared] == ["w"]
 
 
-def test_after_other_changes_only_what_either_affects_is_judged(
+def test_after_other_changes_only_what_either_affects_is_evaluated(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The hub is changed before, and who names it is judged then, once for the same changes."""
@@ -282,7 +282,7 @@ def test_after_other_changes_only_what_either_affects_is_judged(
     assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), JUDGING, {}, before)
 
 
-def test_what_other_changes_say_of_computes_is_not_brought_again(tmp_path: Path) -> None:
+def test_facts_of_computes_from_other_changes_are_not_derived_again(tmp_path: Path) -> None:
     """A compute of no known kind stands before, is mended by what was made already, and comes back."""
     compute: JsonObject = {
         "id": f"{WORKSPACE}/computes/c",
@@ -332,7 +332,7 @@ def test_odd_states_are_decided_from_everything(tmp_path: Path) -> None:
         assert quick == whole
 
 
-def test_a_resource_and_its_workload_are_told_apart(tmp_path: Path) -> None:
+def test_a_resource_and_its_workload_are_distinguished(tmp_path: Path) -> None:
     """A policy that judges both says two things under one id; either may change alone."""
     kind = "Microsoft.MachineLearningServices/workspaces/jobs"
     header = rego("p0", 'deny contains {"msg": "m", "path": "/computeId"} if input.resource.computeId').replace(

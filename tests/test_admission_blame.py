@@ -145,7 +145,7 @@ def test_what_passes_is_in_no_list_and_ends_what_failed() -> None:
     }
 
 
-def test_resources_are_told_apart_by_id_without_case_and_by_type() -> None:
+def test_resources_are_distinguished_by_id_without_case_and_by_type() -> None:
     """ARM compares ids so."""
     shouted = finding(FAIL, denial(), resource=WORKSPACE.upper())
     other_type = finding(FAIL, denial()).model_copy(update={"resource_type": "workload"})

@@ -65,7 +65,7 @@ def test_a_member_in_other_letters_is_that_member(bundle: Bundle, state: Snapsho
     assert change.resource["properties"]["publicNetworkAccess"] == "Disabled"
 
 
-def test_a_member_that_stands_twice_is_refused(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
+def test_a_duplicate_member_is_refused(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
     """Which of the two ARM takes nobody can tell; at the top, below it, and in a patch."""
     twice = opened(closed, PublicNetworkAccess="Enabled")
     above = {**closed, "Properties": OPEN}

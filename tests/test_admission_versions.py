@@ -262,7 +262,7 @@ PLACEHOLDERS = ["${X}", "{{x}}", "<x>", "$X", "__X__", "$(X)"]
 
 
 @pytest.mark.parametrize("text", PLACEHOLDERS)
-def test_what_the_api_server_has_holds_no_placeholders(text: str) -> None:
+def test_objects_of_the_api_server_have_no_placeholders(text: str) -> None:
     """Text is text; in a file it is filled in by a tool, and nobody knows the value."""
     opened = workspace(NEW, text)
 

@@ -70,7 +70,7 @@ def test_reads_every_resource_of_a_subscription(name: str) -> None:
     assert lost(document) == []
 
 
-def test_the_same_answers_give_the_same_document() -> None:
+def test_the_same_responses_give_the_same_document() -> None:
     """However many questions are under way; never more than were allowed."""
     azure = Azure(page=2).hold(*sample("compliant.json")["resources"])
     azure.faults["*"] = lambda _query, _times: None
@@ -81,7 +81,7 @@ def test_the_same_answers_give_the_same_document() -> None:
     assert azure.most_under_way <= 3
 
 
-def test_what_was_collected_is_judged_as_the_file_is(tmp_path: Path) -> None:
+def test_what_was_collected_is_evaluated_as_the_file_is(tmp_path: Path) -> None:
     """The findings on everything that has to do with Machine Learning are those on the sample."""
     document = sample("compliant.json")
     document["resources"] = [one for one in document["resources"] if is_asked_for(one, document["resources"])]
@@ -140,7 +140,7 @@ def test_a_resource_group_and_a_workspace_narrow_it() -> None:
     assert not any("nobody-names" in one["id"] for document in documents for one in document["resources"])
 
 
-def test_what_is_named_elsewhere_is_asked_for_once() -> None:
+def test_what_is_named_elsewhere_is_requested_once() -> None:
     """Attached clusters in another subscription, their networks in turn, and hubs with what lies in them.
 
     What is gone is left out; the budgets of the other subscription count for the hub.
@@ -199,7 +199,7 @@ def test_advice_and_budgets_are_those_that_concern_what_was_read() -> None:
     assert within(document, "microsoft.capacity/reservationOrders/reservations") == ["r"]
 
 
-def test_progress_is_told_to_the_end() -> None:
+def test_progress_is_reported_to_the_end() -> None:
     """How many questions are answered and known, and how many resources were read."""
     told: list[tuple[int, int, int]] = []
     azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
@@ -245,7 +245,7 @@ def test_versions_are_bounded() -> None:
     assert collected(azure)["incomplete"] == [f"{place}: not allowed (403 AuthorizationFailed)"]
 
 
-def test_a_compute_that_its_list_shows_in_part_is_asked_for_alone() -> None:
+def test_a_compute_that_its_list_shows_in_part_is_requested_alone() -> None:
     """The list leaves out the inner properties of AKS."""
     whole = {"id": f"{WORKSPACE}/computes/k", "properties": {"computeType": "AKS", "properties": {"agentCount": 3}}}
     azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}}, whole)
@@ -254,7 +254,7 @@ def test_a_compute_that_its_list_shows_in_part_is_asked_for_alone() -> None:
     assert compute["properties"]["properties"] == {"agentCount": 3}
 
 
-def test_quotas_come_from_what_machine_learning_says() -> None:
+def test_quotas_come_from_machine_learning() -> None:
     """By family, region and scope; totals and what is not limited are none."""
     azure = Azure().hold({"id": WORKSPACE, "location": "East US", "properties": {}})
     place = f"{ROOT}/providers/{ML}/locations/eastus/usages".lower()
@@ -281,7 +281,7 @@ def quota(scope: str, kind: str, name: str, limit: int) -> JsonObject:
     return {"id": f"{scope}/usages/x", "type": kind, "limit": limit, "currentValue": 1, "name": {"value": name}}
 
 
-def test_metrics_are_told_in_the_words_of_a_snapshot() -> None:
+def test_metrics_have_the_names_of_a_snapshot() -> None:
     """The percentile is that of the highest value of each hour; a day with no point begins nothing."""
     computes = [f"{WORKSPACE}/computes/cpu", f"{WORKSPACE}/computes/vm"]
     machine = f"{GROUP}/providers/Microsoft.Compute/virtualMachines/m"
@@ -335,7 +335,7 @@ def measured(name: str, points: list[JsonObject], split: list[JsonObject]) -> Js
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_asked(arguments: tuple[str, ...], message: str) -> None:
+def test_what_does_not_fit_is_refused_before_any_request(arguments: tuple[str, ...], message: str) -> None:
     """Exit 3, with the remedy."""
     ran = policyeng("snapshot", "collect", *arguments)
     assert ran.returncode == 3
@@ -362,7 +362,7 @@ def test_each_cloud_has_its_own_hosts(name: str, host: str, authority: str) -> N
     assert (own.endpoint, own.audience) == ("https://arm.stack.example:444", "https://arm.stack.example:444/.default")
 
 
-def test_without_the_libraries_it_says_what_to_install() -> None:
+def test_without_the_libraries_it_names_what_to_install() -> None:
     """They are an extra."""
     with patch("policyeng.audit.collection.azure.find_spec", return_value=None):
         ran = policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION)

@@ -71,7 +71,7 @@ def test_what_lies_in_workspaces_is_covered_for_the_subscription() -> None:
     assert document["covers"] == sorted(document["covers"])
 
 
-def test_the_scope_that_was_asked_for_is_covered_and_no_more() -> None:
+def test_the_requested_scope_is_covered_and_no_more() -> None:
     """A resource group or a workspace; budgets and reservations are those of the subscription."""
     grouped = collected(two_workspaces(), "--resource-group", "rg-ml")
     alone = collected(two_workspaces(), "--resource-group", "rg-ml", "--workspace", "ws")
@@ -99,7 +99,7 @@ def test_a_list_that_was_not_read_is_not_covered(denied: str, kind: str, covered
     assert any(kind.startswith(line.partition(" at ")[0]) for line in document["incomplete"])
 
 
-def test_a_list_of_which_only_a_part_was_asked_for_is_not_covered(bundle: Bundle) -> None:
+def test_a_list_that_was_requested_in_part_is_not_covered(bundle: Bundle) -> None:
     """Jobs that are too old: it is bounded, which changes no finding."""
     azure = two_workspaces()
     created = (datetime.now(UTC) - timedelta(days=99)).isoformat()
@@ -148,7 +148,7 @@ def test_a_list_that_is_lost_passes_nothing_that_fails(bundle: Bundle, kind: str
     assert [key for key in passed if whole.get(key) == "fail"] == []
 
 
-def test_a_policy_that_looks_for_what_nobody_collects_is_unknown(tmp_path: Path) -> None:
+def test_a_policy_that_looks_for_what_is_not_collected_is_unknown(tmp_path: Path) -> None:
     """The reason names what is missing; a second file that states it decides."""
     kind = "Microsoft.Storage/storageAccounts"
     condition = f'count(object.get(input.snapshot.by_type, "{kind.lower()}", [])) == 0'

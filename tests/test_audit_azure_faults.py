@@ -110,7 +110,7 @@ def test_what_passes_is_tried_again(answer: Answer) -> None:
         (Answer(body={"value": [{"name": "x"}]}), "an entry is left out: not a resource, because"),
     ],
 )
-def test_what_stays_wrong_is_told_and_costs_only_itself(answer: Answer, reason: str) -> None:
+def test_what_stays_wrong_is_reported_and_costs_only_itself(answer: Answer, reason: str) -> None:
     """One line, in a form that evaluation understands; everything else is there."""
     azure = estate()
     azure.faults[COMPUTES.lower()] = lambda _query, _times: answer
@@ -120,7 +120,7 @@ def test_what_stays_wrong_is_told_and_costs_only_itself(answer: Answer, reason: 
     assert {one["id"] for one in json.loads(ran.stdout)["resources"]} >= {WORKSPACE, f"{WORKSPACE}/jobs/j"}
 
 
-def test_slow_answers_are_given_up() -> None:
+def test_slow_responses_are_given_up() -> None:
     """An answer that does not come is no answer."""
     azure = estate()
     azure.faults[COMPUTES.lower()] = lambda _query, _times: Answer(slow=0.6)
@@ -232,7 +232,7 @@ def test_a_scope_that_is_not_there_is_no_snapshot() -> None:
     assert f"{ROOT}/resourceGroups/rg-m: there is no such scope" in ran.stderr
 
 
-def test_nobody_to_ask_as_is_told_with_the_remedy() -> None:
+def test_missing_credentials_are_reported_with_the_remedy() -> None:
     """What azure-identity says stands in one line, without a traceback."""
     with (
         served(estate()) as environ,
@@ -246,7 +246,7 @@ def test_nobody_to_ask_as_is_told_with_the_remedy() -> None:
     )
 
 
-def test_a_host_that_cannot_be_reached_is_told() -> None:
+def test_a_host_that_cannot_be_reached_is_reported() -> None:
     """Every question ends the same way, so there is nothing to judge."""
     with served(estate()) as environ, patch.dict(os.environ, environ):
         ran = policyeng(
@@ -256,7 +256,7 @@ def test_a_host_that_cannot_be_reached_is_told() -> None:
     assert "nothing of it can be read: the host cannot be reached; try again later" in ran.stderr
 
 
-def test_keys_are_never_asked_for_and_secrets_never_kept() -> None:
+def test_keys_are_never_requested_and_secrets_never_kept() -> None:
     """Nothing but GET, no path that gives keys, and no secret or token in what is written or said."""
     azure = estate()
     secret = {"key": "s3cret-2", "password": "s3cret-4"}

@@ -113,7 +113,7 @@ def test_two_parts_of_one_name_are_an_error(tmp_path: Path) -> None:
     assert "name the directory above both" in found[1][2][0]
 
 
-def test_an_input_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_input_is_reported(tmp_path: Path) -> None:
     """And hides no other."""
     write(tmp_path, {"w.json": SNAPSHOT.decode()})
     found = parts(tmp_path / "gone", tmp_path / "w.json")
@@ -140,7 +140,7 @@ def test_a_url_is_a_part_without_its_secrets(host: str) -> None:
         ("/short", "cut off 99 bytes before its end"),
     ],
 )
-def test_what_cannot_be_fetched_is_said(host: str, path: str, message: str) -> None:
+def test_what_cannot_be_fetched_is_reported(host: str, path: str, message: str) -> None:
     """With the URL as the place."""
     with pytest.raises(InputError, match=message) as refused:
         fetched(f"http://{host}{path}")
@@ -200,7 +200,7 @@ def test_an_estate_can_set_how_long_a_document_may_take(tmp_path: Path) -> None:
     assert f.deadline == timedelta(minutes=5)
 
 
-def test_a_server_that_is_not_there_is_said() -> None:
+def test_a_missing_server_is_reported() -> None:
     """As the system says it."""
     with pytest.raises(InputError, match="connection refused"):
         fetched("http://127.0.0.1:1/x.json")

@@ -119,7 +119,7 @@ def _standing(found: Mapping[FindingKey, Status | None]) -> Mapping[FindingKey, 
     return {key: status for key, status in found.items() if status is not None and status.stands}
 
 
-def test_an_outlook_fails_where_something_will_and_says_what_could_not_be_read(tmp_path: Path) -> None:
+def test_an_outlook_fails_where_something_will_and_names_what_could_not_be_read(tmp_path: Path) -> None:
     """Exit 1 for a new failure, 2 for a part without a snapshot, 0 for neither."""
     state = replace(state_of(tmp_path, "input.resource.properties.x == 1"), exemptions=[exemption("w", days=10)])
     unread = Ready("b", None, (Problem(level="error", message="broken"),))

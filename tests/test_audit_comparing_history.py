@@ -111,7 +111,7 @@ def test_what_is_in_a_part_that_cannot_be_read_is_lost_and_not_fixed(audited: Au
     assert [(p.new, p.fixed, p.lost, p.reopened) for p in points] == [(1, 0, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0)]
 
 
-def test_only_the_turns_that_are_wanted_are_told(audited: Audited) -> None:
+def test_only_the_selected_turns_are_listed(audited: Audited) -> None:
     """Of one run, of several findings of a part."""
     audited.audit()
     audited.put("a", {"one": {"x": 0}, "two": {"x": 1, "owner": "o"}})
@@ -133,7 +133,7 @@ def test_only_the_turns_that_are_wanted_are_told(audited: Audited) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_course_is_what_comparing_run_with_run_says(audited: Audited, seed: int) -> None:
+def test_the_course_is_the_comparison_of_run_with_run(audited: Audited, seed: int) -> None:
     """Of estates, exemptions and clocks by chance: counts of spans against counts of comparisons."""
     random = Random(seed)  # noqa: S311  # nothing here is secret
     runs = []
@@ -197,7 +197,9 @@ def test_the_impact_of_other_policies_is_counted_by_policy_and_owner(audited: Au
     assert [exceeds([same, bare], most) for most in (None, 2, 1)] == [False, False, True]
 
 
-def test_an_impact_tells_what_is_judged_no_more_from_what_passes(audited: Audited, tmp_path: Path) -> None:
+def test_an_impact_distinguishes_what_is_not_evaluated_any_more_from_what_passes(
+    audited: Audited, tmp_path: Path
+) -> None:
     """And what could not be judged is a problem, with its part."""
     run = audited.audit()
     other = policies(tmp_path / "other", {"area/x/x.rego": rego("x", deny_when("false"))})

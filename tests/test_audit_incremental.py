@@ -71,7 +71,7 @@ def counted(put: Callable[[object, str, object], None]) -> list[str]:
     return names
 
 
-def test_what_did_not_change_is_not_judged_again(audited: Audited, judged: list[str]) -> None:
+def test_what_did_not_change_is_not_evaluated_again(audited: Audited, judged: list[str]) -> None:
     """Nothing of it is read but bytes; the run says what the first one said."""
     first, second = audited.audit(), audited.audit()
 
@@ -83,7 +83,7 @@ def test_what_did_not_change_is_not_judged_again(audited: Audited, judged: list[
     assert {audited.store.evaluation(part).as_of for part in audited.store.parts(second)} == {second.as_of}
 
 
-def test_what_changed_is_judged_again_alone(audited: Audited, judged: list[str]) -> None:
+def test_only_what_changed_is_evaluated_again(audited: Audited, judged: list[str]) -> None:
     """Also if it is as old and as long as before; and what comes or goes."""
     audited.audit()
     file = audited.folder / "estate" / "b.json"
@@ -112,7 +112,7 @@ def test_what_changed_is_judged_again_alone(audited: Audited, judged: list[str])
     ],
     ids=["policies", "parameters", "exemptions", "fail_on", "strict_unknown"],
 )
-def test_everything_is_judged_again_under_another_rule(
+def test_everything_is_evaluated_again_under_another_rule(
     audited: Audited, judged: list[str], change: Callable[[Audited], Mapping[str, object]]
 ) -> None:
     """What parts are judged with is the same for all of them."""
@@ -191,7 +191,7 @@ def test_a_run_of_an_earlier_version_is_not_compared(audited: Audited, judged: l
     assert judged == PARTS_OF
 
 
-def test_at_the_same_clock_nothing_is_judged_again(audited: Audited, judged: list[str]) -> None:
+def test_at_the_same_clock_nothing_is_evaluated_again(audited: Audited, judged: list[str]) -> None:
     """Nor is what is said of exemptions lost, where some policies are judged again at every other clock."""
     audited.held = EvaluationSetup(policies(audited.folder / "dated", _DATED), [exemption("nobody")], {}, Settings())
     runs = [audited.audit(as_of=START) for _ in range(2)]
@@ -240,7 +240,7 @@ def test_evidence_is_listed_only_while_it_is_in_force(audited: Audited, judged: 
     assert judged == ["a.json", "a.json in part", "a.json in part"]
 
 
-def test_what_lies_beside_a_part_counts(tmp_path: Path, judged: list[str]) -> None:
+def test_files_next_to_a_part_count(tmp_path: Path, judged: list[str]) -> None:
     """A file that it names, and one that comes to lie where it was looked for."""
     folder = tmp_path / "estate"
     folder.mkdir()

@@ -107,7 +107,7 @@ def test_then_it_is_what_is_new_and_what_is_fixed(audited: Audited, web: WebServ
     )
 
 
-def test_what_came_and_went_between_two_tellings_is_not_told(audited: Audited, web: WebServer) -> None:
+def test_what_came_and_went_between_two_messages_is_not_notified(audited: Audited, web: WebServer) -> None:
     """It is neither new nor fixed any more."""
     targets = [target(web)]
     send_notifications(audited.store, targets, {}, NOW)
@@ -140,7 +140,7 @@ def test_each_owner_has_a_message(audited: Audited, web: WebServer) -> None:
     ]
 
 
-def test_a_target_is_told_what_concerns_it(audited: Audited, web: WebServer) -> None:
+def test_a_target_is_notified_of_what_concerns_it(audited: Audited, web: WebServer) -> None:
     """By severity and by estate."""
     targets = [target(web, severity=Severity.HIGH), target(web, name="others", estates=("staging",))]
     send_notifications(audited.store, targets, {}, NOW)
@@ -205,7 +205,7 @@ def test_a_part_that_cannot_be_read_fixes_nothing(audited: Audited, web: WebServ
     assert "fails on two" in web.bodies[-1]["message"]
 
 
-def test_a_part_of_which_something_cannot_be_judged_is_told(audited: Audited) -> None:
+def test_a_part_that_cannot_be_evaluated_fully_is_notified(audited: Audited) -> None:
     """Once, by its name; the run before could judge all of it."""
     audited.write("b", document(workspace("three", x=0, owner="o"), {"id": "<id>", "type": "x/y"}))
     audited.audit()
@@ -284,7 +284,7 @@ def test_what_does_not_arrive_is_tried_again_ever_later(audited: Audited, web: W
     assert outbox.unsent() == []
 
 
-def test_one_that_is_refused_for_what_it_says_keeps_back_no_other(audited: Audited, web: WebServer) -> None:
+def test_a_message_that_is_refused_for_its_content_keeps_back_no_other(audited: Audited, web: WebServer) -> None:
     """Those behind it wait as long as it does, and are tried before it then."""
     targets = [target(web)]
     web.statuses = [400, 200, 200, 400]
@@ -312,7 +312,7 @@ def test_who_is_killed_while_sending_sends_again(audited: Audited, web: WebServe
     assert [each.sent for each in send_due(audited.store, targets, {}, NOW + MINUTE)] == [1]
 
 
-def test_two_that_tell_at_once_tell_once(audited: Audited) -> None:
+def test_two_that_notify_at_once_send_one_message(audited: Audited) -> None:
     """The second finds that the estate was told meanwhile, and keeps nothing."""
     outbox = Outbox(audited.store)
 
@@ -323,7 +323,7 @@ def test_two_that_tell_at_once_tell_once(audited: Audited) -> None:
     assert outbox.last_notified("production") == 2
 
 
-def test_a_failure_is_told_to_those_who_see_the_whole(audited: Audited, web: WebServer) -> None:
+def test_targets_of_the_whole_estate_are_notified_of_a_failure(audited: Audited, web: WebServer) -> None:
     """Targets of single owners are told where nobody else is."""
     team = target(web, name="team", owners=("a",))
     other = target(web, name="other", estates=("staging",))
@@ -351,7 +351,7 @@ def test_hostile_names_are_text(audited: Audited) -> None:
 
 
 @given(st.text())
-def test_plain_text_holds_nothing_that_is_obeyed(text: str) -> None:
+def test_plain_text_has_nothing_that_is_obeyed(text: str) -> None:
     """Whatever is in it: it is one line, printable but for the spaces of no width, and not long."""
     shown = plain(text)
 

@@ -148,7 +148,7 @@ def test_discord_and_mattermost_get_the_text(web: WebServer, monkeypatch: pytest
         ("mailto://user:s3cret@127.0.0.1:1?to=s3cretaddressee&from=x@policyeng.example&mode=insecure", {}),
     ],
 )
-def test_a_fault_says_nothing_that_is_secret(
+def test_a_fault_shows_nothing_that_is_secret(
     url: str, environ: dict[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Neither as what is said nor on the standard streams, where apprise logs."""

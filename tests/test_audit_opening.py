@@ -68,7 +68,7 @@ def test_a_database_without_a_store_is_refused_but_by_a_run(store_url: str) -> N
             open_store(store_url)
 
 
-def test_what_a_database_refuses_is_said_without_the_password(tmp_path: Path) -> None:
+def test_what_a_database_refuses_is_reported_without_the_password(tmp_path: Path) -> None:
     """A server that is not there, a file that is no database, a directory that is not there."""
     with pytest.raises(StoreError) as refused:
         open_store(f"postgresql://me:secret@/x?host={tmp_path}", create=True)

@@ -94,7 +94,7 @@ def configured(folder: Path, url: str, store: str, **more: str) -> None:
     (folder / "policyeng.toml").write_text(f'{text}[[notify]]\nname = "ops"\nurl = "{url}"\n{lines}', encoding="utf-8")
 
 
-def test_an_audit_that_is_killed_while_it_tells_loses_nothing(tmp_path: Path, store_url: str) -> None:
+def test_an_audit_that_is_killed_while_it_notifies_loses_nothing(tmp_path: Path, store_url: str) -> None:
     """Its run is kept, and its message is sent again once it is due: twice rather than never."""
     with listening(WebServer()) as web:
         web.hold.clear()
@@ -115,7 +115,7 @@ def test_an_audit_that_is_killed_while_it_tells_loses_nothing(tmp_path: Path, st
     assert [body["title"] for body in web.bodies] == ["policyeng: production: 1 finding to begin with"] * 2
 
 
-def test_an_audit_that_is_killed_before_it_tells_is_told_by_the_next(tmp_path: Path, store_url: str) -> None:
+def test_an_audit_that_is_killed_before_it_notifies_is_notified_by_the_next(tmp_path: Path, store_url: str) -> None:
     """What nobody was told of is found in the runs."""
     with listening(WebServer()) as web:
         configured(tmp_path, f"json://{web.address}/hook", store_url)
@@ -190,7 +190,7 @@ def test_a_test_is_sent_to_those_who_are_named(tmp_path: Path) -> None:
         (("--list",), "there is no store; `policyeng audit run` makes it"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     """With a remedy."""
     configured(tmp_path, "json://127.0.0.1:1/", "sqlite:///audits.db")
     ran = policyeng("audit", "notify", *arguments, folder=tmp_path)

@@ -37,7 +37,7 @@ def audited(tmp_path: Path) -> Audited:
     return kept
 
 
-def test_a_run_is_judged_again_to_the_same_bytes(audited: Audited, tmp_path: Path) -> None:
+def test_a_run_is_evaluated_again_to_the_same_bytes(audited: Audited, tmp_path: Path) -> None:
     """Though nothing is left of the policies, the data and the estate that were read."""
     first = audited.audit(exemptions=[exemption("one")])
     second = audited.audit()
@@ -52,7 +52,7 @@ def test_a_run_is_judged_again_to_the_same_bytes(audited: Audited, tmp_path: Pat
     audited.close()
 
 
-def test_the_bundle_of_a_run_is_the_one_that_judged(audited: Audited) -> None:
+def test_the_bundle_of_a_run_is_the_one_that_evaluated(audited: Audited) -> None:
     """With its selection, its data and its digest."""
     bundle = audited.held.bundle
     selected = bundle.only(policy for policy in bundle.policies if policy.id != "T-B-1")

@@ -109,7 +109,7 @@ def test_csv_has_every_finding_of_every_part(audited: Audited) -> None:
     assert {row["file"] for row in told} == {"a.json", "b.json", "c.json"}
 
 
-def test_what_is_not_listed_is_counted_and_said() -> None:
+def test_what_is_not_listed_is_counted_and_mentioned() -> None:
     """Of what needs a reader the least severe goes, and passes beyond a number."""
     listed = Listed(needing=2, passing=1)
     low = PUBLIC_ACCESS.model_copy(update={"policy": "AML-LOW-001", "severity": Severity.LOW})
@@ -132,7 +132,7 @@ def test_a_part_that_could_not_be_read_is_a_problem_of_the_report(audited: Audit
     assert told.findings
 
 
-def test_the_run_that_is_meant_is_found_or_asked_for(audited: Audited) -> None:
+def test_the_run_is_found_or_has_to_be_named(audited: Audited) -> None:
     """The only estate needs no name; a misspelt one has the nearest."""
     store = audited.store
     assert run_to_report(store, None).number == 3

@@ -60,7 +60,7 @@ def test_a_part_that_cannot_be_read_fails_the_run_and_hides_no_other(folder: Pat
     assert "good: broken.json:1:42: /resources/0/id: not valid JSON" in ran.stderr
 
 
-def test_what_was_judged_and_holds_nothing_now_is_an_error(folder: Path) -> None:
+def test_what_was_evaluated_and_is_empty_now_is_an_error(folder: Path) -> None:
     """An export that went wrong must not look like a mended estate."""
     assert policyeng("audit", "run", "bad", "--policy", "policies", folder=folder).returncode == 1
     (folder / "bad" / "w.json").write_text("{}", encoding="utf-8")
@@ -71,7 +71,7 @@ def test_what_was_judged_and_holds_nothing_now_is_an_error(folder: Path) -> None
 
 
 @pytest.mark.slow
-def test_processes_judge_as_one_does(folder: Path) -> None:
+def test_processes_evaluate_as_one_does(folder: Path) -> None:
     """Each gets the policies as they are stored, and the content of the run is the same."""
     for number in range(5):
         put(folder / "bad" / f"w{number}.json", number % 2)

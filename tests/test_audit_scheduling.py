@@ -270,7 +270,7 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
 
 
 @pytest.mark.slow
-def test_an_estate_that_waits_for_a_server_holds_up_no_other(folder: Folder, slow: SlowServer) -> None:
+def test_an_estate_that_waits_for_a_server_delays_no_other(folder: Folder, slow: SlowServer) -> None:
     """The other is audited again and again meanwhile."""
     folder.configure(estate("slow", slow.url, every="PT1H"), estate("quick", "b.json", every="PT1S"))
     with scheduled(folder) as schedule:
@@ -337,7 +337,7 @@ def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) ->
 
 
 @pytest.mark.slow
-def test_an_estate_that_cannot_be_audited_is_told_and_keeps_no_other_from_it(folder: Folder) -> None:
+def test_an_estate_that_cannot_be_audited_is_reported_and_delays_no_other(folder: Folder) -> None:
     """Also to those whom it concerns; policies are read anew for each audit."""
     with listening(WebServer()) as web:
         notify = f'[[notify]]\nname = "ops"\nurl = "json://{web.address}/hook"'
@@ -387,7 +387,7 @@ def test_once_fails_where_one_cannot_be_audited(folder: Folder) -> None:
     assert [len(folder.runs(name)) for name in ("one", "two")] == [0, 1]
 
 
-def test_the_list_says_when(folder: Folder) -> None:
+def test_the_list_states_when(folder: Folder) -> None:
     """In UTC and in the time zone of the estate; it makes no store."""
     folder.configure(
         estate("night", "a.json", cron="30 2 * * *", timezone="Europe/Berlin", grace="PT0S"),

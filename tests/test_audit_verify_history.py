@@ -176,7 +176,7 @@ def test_only_a_hash_that_was_noted_shows_that_the_newest_runs_are_gone(tmp_path
     again.close()
 
 
-def test_the_command_says_what_holds_and_what_does_not(tmp_path: Path) -> None:
+def test_the_command_reports_what_is_verified_and_what_is_not(tmp_path: Path) -> None:
     """Exit 0 and the head; exit 2 with the fault on standard error."""
     audited = Audited(tmp_path)
     head = audited.audit().hash

@@ -44,7 +44,7 @@ def test_evaluations_are_written_as_pydantic_writes_them() -> None:
         assert evaluation_of(kept.contents[kept.digest], findings) == evaluation
 
 
-def test_what_json_cannot_hold_is_written_too() -> None:
+def test_what_json_cannot_represent_is_written_too() -> None:
     """As it was before: a number beyond 64 bits."""
     finding = Finding(
         policy="T-A-1",

@@ -77,7 +77,7 @@ def test_a_mistake_names_its_place_and_what_was_meant(folder: Path, change: dict
     assert "future.keywords" not in printed
 
 
-def test_a_failing_case_says_how_to_go_on(folder: Path) -> None:
+def test_a_failing_case_states_the_next_step(folder: Path) -> None:
     """Its line, what was expected and found, the difference from the baseline, and the command for it alone."""
     code, printed = _test(folder, rule='"@") -> "a")')
     command = "policyeng test --policy policies --select ORG-ACME-001 --case 'an owner without an address'"

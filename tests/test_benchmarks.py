@@ -87,7 +87,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
         assert "<script" not in (tools.folder / name).read_text(encoding="utf-8")
 
 
-def test_a_contestant_that_judges_less_stops_the_run(tools: Tools, made: Prepared) -> None:
+def test_a_contestant_that_evaluates_less_stops_the_run(tools: Tools, made: Prepared) -> None:
     """`opa exec` and Conftest with the pairs of one policy left out."""
     with whole(tools, made) as contestants:
         document = tools.folder / "whole" / "snapshot.json"
@@ -177,7 +177,7 @@ def test_rounds_are_interleaved_and_start_in_turn() -> None:
     assert seconds == [[1.0, 6.0, 8.0], [2.0, 4.0, 9.0], [3.0, 5.0, 7.0]]
 
 
-def test_only_what_judges_is_compared() -> None:
+def test_only_what_evaluates_is_compared() -> None:
     """A measure of parsing says nothing; a wrong one does."""
     require_equal([Counted("parse", [])])
 

@@ -47,7 +47,7 @@ def test_audits_are_those_of_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "audits.db").stat().st_size > 0
 
 
-def test_the_table_has_medians_and_says_how_much_faster_the_next_is(tmp_path: Path) -> None:
+def test_the_table_has_medians_and_how_much_faster_the_next_is(tmp_path: Path) -> None:
     """By the processor and by the clock."""
     again = [Measured("next audit, nothing changed", seconds, seconds / 2, 50) for seconds in (2.0, 9.0, 1.0)]
     rows = [Measured("first audit", 60, 40, 100), *again, Measured("opa exec", 30, 50, 90)]

@@ -48,7 +48,7 @@ def test_what_a_family_takes_is_that_of_all_its_members() -> None:
 
 
 @pytest.mark.slow
-def test_audits_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_audits_are_measured_when_they_agree(capsys: pytest.CaptureFixture[str]) -> None:
     """One process and two, each in a process of its own."""
     assert scale.main(["--workspaces", "3", "--resources", "4", "--rounds", "1"]) == 0
     printed = capsys.readouterr().out
@@ -59,7 +59,7 @@ def test_audits_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixtur
     assert all(float(row[6]) > 20 for row in rows[1:])
 
 
-def test_audits_that_say_different_things_give_no_figures(
+def test_audits_that_disagree_give_no_figures(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A gain over a run that found less is none."""
@@ -71,7 +71,7 @@ def test_audits_that_say_different_things_give_no_figures(
 
 
 @pytest.mark.slow
-def test_checks_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_checks_are_measured_when_they_agree(capsys: pytest.CaptureFixture[str]) -> None:
     """The parts are resources."""
     assert scale.main(["--check", "40", "--rounds", "1"]) == 0
     assert capsys.readouterr().out.startswith("40 resources, 1 rounds")
@@ -85,14 +85,14 @@ def test_what_the_seconds_of_cpu_allow() -> None:
         assert [scale.between(run, 3), scale.beside(run, 3)] == [7.0, 5.0]
 
 
-def test_an_audit_that_does_not_judge_is_no_figure(tmp_path: Path) -> None:
+def test_an_audit_that_does_not_evaluate_is_no_figure(tmp_path: Path) -> None:
     """An empty folder ends with 2."""
     with pytest.raises(RuntimeError, match="the audit ended with 2"):
         scale.audited(tmp_path, 1)
 
 
 @pytest.mark.slow
-def test_the_cost_in_spark_is_held_against_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_in_spark_is_compared_with_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process judges what Spark does, and ratios are taken round by round."""
     monkeypatch.setattr(spark, "_bundles", [])
     for name, content in fleet(2, 4):

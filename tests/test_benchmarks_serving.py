@@ -86,7 +86,7 @@ def test_a_tiny_run_is_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_servers_that_say_different_things_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_that_disagree_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same policies, other words; closing the workspace is the first change that policies deny."""
     write_bundle = admission.write_bundle
 
@@ -103,7 +103,7 @@ def test_servers_that_say_different_things_stop_the_run(tmp_path: Path, monkeypa
         measured(Program("tiny", 1, 1, 1, 1), OPA, Once(), tmp_path, outcome)
 
 
-def test_a_wrong_answer_in_the_overload_stops_the_run() -> None:
+def test_a_wrong_response_in_the_overload_stops_the_run() -> None:
     """However fast it came."""
     one = Measured(CHANGES, "a", None, load(20), ())
 

@@ -95,7 +95,7 @@ def test_each_bomb_is_an_error_of_its_own(group: str, folder: Path, usual: float
     assert seconds < 5 * (usual + len(outcomes) * LIMIT)
 
 
-def test_a_server_goes_on_after_each_bomb(folder: Path) -> None:
+def test_a_server_keeps_running_after_each_bomb(folder: Path) -> None:
     """It denies the change, because nothing shows that it is right, and answers the next one."""
     bundle_of(folder, CHOSEN)
     with running(folder, "--policy", "policies", "--snapshot", "state/s.json", command=SERVE) as (server, address):

@@ -52,7 +52,7 @@ def test_the_manifest_is_no_part_of_the_digest(tmp_path: Path) -> None:
     assert plain.digest == named.digest
 
 
-def test_the_digest_is_over_what_is_judged_not_over_how_it_lies(tmp_path: Path) -> None:
+def test_the_digest_is_over_the_content_not_over_its_layout(tmp_path: Path) -> None:
     """One data document or several, JSON or YAML, with spaces or without: the same digest; another value: another."""
     one = load_bundle(write(tmp_path / "one", {**POLICY, "x/data.json": '{"b": 1, "a": [true, null]}'}))
     two = load_bundle(

@@ -84,7 +84,7 @@ def test_building_from_an_archive_gives_the_archive(tmp_path: Path) -> None:
     assert built(tmp_path / "two.tar.gz", first).read_bytes() == first.read_bytes()
 
 
-def test_it_stands_alone_and_leaves_tests_behind(tmp_path: Path) -> None:
+def test_it_is_complete_and_leaves_tests_behind(tmp_path: Path) -> None:
     """What we lend is in it; tests, cases and other files are not."""
     more = {"area/a/a_test.rego": "package x", "area/a/cases.yaml": "pass: {}", "README.md": "x", ".git/x.rego": "x"}
     root = write(tmp_path / "d", {**POLICY, **more, "p/p.py": PYTHON, "p/test_p.py": ""})
@@ -96,7 +96,7 @@ def test_it_stands_alone_and_leaves_tests_behind(tmp_path: Path) -> None:
     assert load_bundle(tmp_path / "b.tar.gz").digest == load_bundle(root).digest
 
 
-def test_the_manifest_says_revision_roots_and_digest(tmp_path: Path) -> None:
+def test_the_manifest_has_revision_roots_and_digest(tmp_path: Path) -> None:
     """Derived where the directory has none, kept where it has one; other metadata stays."""
     plain = write(tmp_path / "plain", {**POLICY, "x/data.json": '{"k": 1}', "data.json": '{"top": 1}'})
     said = manifest(built(tmp_path / "b.tar.gz", plain))

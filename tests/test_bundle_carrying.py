@@ -37,7 +37,7 @@ def require_same(bundle: Bundle, carried: Bundle) -> None:
         ]
 
 
-def test_the_built_in_policies_say_the_same_when_they_were_carried(bundle: Bundle) -> None:
+def test_the_built_in_policies_decide_the_same_when_they_were_carried(bundle: Bundle) -> None:
     """And the same bundle is the same bytes."""
     content = pack_bundle(bundle)
     carried = unpack_bundle(content)

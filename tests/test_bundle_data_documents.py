@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
         ("d.txt", "no JSON or YAML file; name"),
     ],
 )
-def test_what_is_not_there_is_said_apart_from_what_is_of_another_kind(tmp_path: Path, name: str, said: str) -> None:
+def test_what_is_missing_is_distinguished_from_what_is_of_another_kind(tmp_path: Path, name: str, said: str) -> None:
     """The remedies differ."""
     write(tmp_path, {**POLICY, "d.txt": "x"})
     with pytest.raises(PolicyengError, match=said):

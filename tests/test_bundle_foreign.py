@@ -30,7 +30,7 @@ def bundle_of(folder: Path, *sources: str) -> Bundle:
     return load_bundle(write(folder, {f"m{number}.rego": source for number, source in enumerate(sources)}))
 
 
-def test_every_judging_rule_is_a_policy(tmp_path: Path) -> None:
+def test_every_deciding_rule_is_a_policy(tmp_path: Path) -> None:
     """`deny`, `violation` and `warn`, also with a suffix, are policies by package and name; `warn` fails no run."""
     policies = {policy.id: policy for policy in bundle_of(tmp_path, RULES).policies}
 
@@ -99,7 +99,7 @@ def test_one_rule_over_several_modules_and_directories_is_one_policy(tmp_path: P
     assert [policy.id for policy in load_bundle(tmp_path / "one", tmp_path / "two").policies] == ["main.deny"]
 
 
-def test_policies_of_ours_and_of_others_stand_together(tmp_path: Path) -> None:
+def test_policies_of_ours_and_of_others_can_be_in_one_bundle(tmp_path: Path) -> None:
     """Ours are lent what they use; a library of theirs under the name `lib` stays theirs, and lends itself alone."""
     mine = {"area/x/x.rego": rego("x", deny_when("false"))}
     theirs = {"k8s/a.rego": "package k8s\nimport data.lib.words\ndeny contains words.one if input.x"}

@@ -40,7 +40,7 @@ def judged(folder: Path, document: str) -> list[tuple[str, str]]:
     return [(finding.policy, str(finding.outcome)) for finding in evaluation.findings]
 
 
-def test_a_directory_in_the_style_of_the_library_is_judged() -> None:
+def test_a_directory_in_the_style_of_the_library_is_evaluated() -> None:
     """Templates with libraries and samples, and sources beside them; what the cluster fills leaves a policy unknown."""
     snapshot = load_snapshot(COLLECTION / "inputs/objects.yaml", documents=True, resources=False)
     evaluation = evaluate(load_bundle(COLLECTION / "policy"), snapshot, as_of=AS_OF)
@@ -111,7 +111,7 @@ def test_constraints_give_kinds_parameters_and_whether_they_deny(tmp_path: Path)
     assert severities["p.violation.same@b"] is Severity.INFO
 
 
-def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: Path) -> None:
+def test_without_a_constraint_everything_is_evaluated_without_parameters(tmp_path: Path) -> None:
     """The template alone is a policy; parameters can be configured."""
     write(tmp_path / "p", {"template.yaml": TEMPLATE})
     assert judged(tmp_path, '{"bad": 1}') == [("p.violation", "pass")]

@@ -135,7 +135,7 @@ def test_a_library_without_an_id_is_no_policy() -> None:
     assert header_from_metadata({"title": "ids"}, "lib.rego") is None
 
 
-def test_a_field_may_not_stand_in_both_places() -> None:
+def test_a_field_may_not_be_in_both_places() -> None:
     """A field both at the top and under `custom` would have two meanings."""
     with pytest.raises(BundleError, match="both in METADATA and under"):
         header_from_metadata({"title": "a", "custom": {**FIELDS, "title": "b"}}, "x.rego")

@@ -58,7 +58,7 @@ def test_one_path_in_two_versions_is_refused(tmp_path: Path) -> None:
         load_bundle(tmp_path / "one", tmp_path / "two")
 
 
-def test_an_indented_rule_judges_too(tmp_path: Path) -> None:
+def test_an_indented_rule_decides_too(tmp_path: Path) -> None:
     """Where the manifest says v1, only modules that may judge are parsed; indentation must not hide one."""
     folder = write(tmp_path, {".manifest": '{"rego_version": 1}', "a.rego": 'package main\n\n  deny contains "bad"\n'})
 

@@ -43,7 +43,7 @@ def test_every_profile_that_we_ship_is_well_formed(bundle: Bundle) -> None:
         assert profile.source
 
 
-def test_the_policies_that_ask_for_series_take_the_same_tables(bundle: Bundle) -> None:
+def test_the_policies_that_require_series_take_the_same_tables(bundle: Bundle) -> None:
     """One table serves all four: they demand the same of its rows."""
     headers = [policy.header for policy in bundle.policies if policy.id in SERIES]
     schemas = [{**header.parameters["extra_series"], "description": ""} for header in headers]
@@ -348,7 +348,7 @@ def test_a_star_is_every_policy_that_has_the_parameter(bundle: Bundle) -> None:
         spread_parameters(bundle, {"*": {"regulated_classification": []}})
 
 
-def test_all_policies_that_ask_for_one_word_of_the_organisation_have_one_default(bundle: Bundle) -> None:
+def test_all_policies_with_one_parameter_of_the_organisation_have_one_default(bundle: Bundle) -> None:
     """Parameters of one name are one question, but for those whose defaults the rules of peers give each by itself."""
     apart = {"accepted_modes", "categories", "idle_days", "longest_days", "required", "required_tags"}
     asked: dict[str, list[object]] = {}

@@ -223,7 +223,7 @@ def test_a_module_that_fails_when_it_runs_ends_the_evaluation(tmp_path: Path, fa
     assert refusal.value.place == (str(tmp_path / "p/p.py"),)
 
 
-def test_a_fault_is_found_though_no_resource_is_judged_by_the_policy(
+def test_a_fault_is_found_though_the_policy_evaluates_no_resource(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A policy that cannot run must not be taken for one that has nothing to report."""

@@ -288,7 +288,7 @@ def test_a_signature_file_that_is_none_is_refused(p256: Keys, content: bytes, sa
         ({"files": []}, "added after signing"),
     ],
 )
-def test_claims_that_say_nothing_are_refused(p256: Keys, said: JsonObject, refused: str) -> None:
+def test_claims_without_content_are_refused(p256: Keys, said: JsonObject, refused: str) -> None:
     """A right signature over nothing, over weak hashes or over a file twice."""
     with pytest.raises(BundleError, match=refused):
         verify(with_token(FILES, signed_with(p256, said)), "b", Verification(p256.public))

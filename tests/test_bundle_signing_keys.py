@@ -134,7 +134,7 @@ def test_each_side_needs_both_libraries(tmp_path: Path, monkeypatch: pytest.Monk
         )
 
 
-def test_without_the_libraries_it_is_said_how_to_get_them(tmp_path: Path) -> None:
+def test_without_the_libraries_the_message_names_what_to_install(tmp_path: Path) -> None:
     """The core is installed without cryptography; a configured key is never ignored for it."""
     program = (
         "import sys; sys.modules['cryptography'] = None\n"

@@ -98,7 +98,7 @@ def test_opa_reads_our_archive_strictly(opa: Path, bundle: Bundle, tmp_path: Pat
     )
 
 
-def test_what_opa_builds_judges_as_the_directory_does(opa: Path, root: Path, tmp_path: Path) -> None:
+def test_what_opa_builds_decides_as_the_directory_does(opa: Path, root: Path, tmp_path: Path) -> None:
     """Named relatively or absolutely; OPA leaves Python out, and everything in Rego is the same."""
     ours = load_bundle(root / "policies")
     expected = [

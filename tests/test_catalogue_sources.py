@@ -66,7 +66,7 @@ def test_the_cited_sections_exist(policy: Policy) -> None:
 
 
 @EACH
-def test_the_quoted_sentences_stand_in_the_cited_documents(policy: Policy) -> None:
+def test_the_quoted_sentences_are_in_the_cited_documents(policy: Policy) -> None:
     """Word by word, whatever the markup; `...` and `[...]` leave words out."""
     named = {document for document, _ in cited(policy.header.source).sections} or set(documents())
     texts = [plain(documents()[document]) for document in sorted(named)]

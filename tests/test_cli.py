@@ -135,7 +135,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("policies", "list", "--format", "markdown", "--output", "x.json"), "not a directory"),
     ],
 )
-def test_a_wrong_use_exits_3_and_says_what_was_meant(arguments: tuple[str, ...], said: str, root: Path) -> None:
+def test_a_wrong_use_exits_3_and_suggests_what_was_meant(arguments: tuple[str, ...], said: str, root: Path) -> None:
     """Options, ids, formats and values that do not exist are usage errors with the nearest name."""
     files = {"x.json": str(root / "samples/workspaces/compliant.json")}
 
@@ -180,7 +180,7 @@ def test_a_blank_variable_is_no_option_and_a_blank_part_of_one_is_refused(failin
         assert "option value is empty" in ran.stderr
 
 
-def test_a_missing_file_and_nothing_to_judge_exit_2(tmp_path: Path) -> None:
+def test_a_missing_file_and_nothing_to_evaluate_exit_2(tmp_path: Path) -> None:
     """What cannot be decided is never compliant."""
     missing = policyeng("check", str(tmp_path / "nowhere.json"))
     empty = policyeng("check", file(tmp_path))
@@ -215,7 +215,7 @@ def test_parameters_for_a_policy_that_does_not_exist_are_refused(failing: tuple[
 
 
 @pytest.mark.parametrize("command", [("policies", "list"), ("policies", "list", "--format", "json"), ("test",)])
-def test_where_no_policy_is_left_nothing_can_be_said(failing: tuple[str, str], command: tuple[str, ...]) -> None:
+def test_where_no_policy_is_left_nothing_can_be_decided(failing: tuple[str, str], command: tuple[str, ...]) -> None:
     """Exit 2, as a run has that judges nothing; a directory without policies is listed as what it is."""
     given = ("--policy", failing[0], "--select", "high", "--ignore", "T-A-1")
     left, judged = policyeng(*command, *given), policyeng("check", failing[1], *given)
@@ -312,7 +312,7 @@ def test_the_input_formats_are_listed(arguments: list[str], capsys: pytest.Captu
         (["{path}", "--from", "nativ"], "unknown input format `nativ`; did you mean `native`"),
     ],
 )
-def test_nothing_is_listed_instead_of_judged(
+def test_nothing_is_listed_instead_of_evaluated(
     arguments: list[str], said: str, failing: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What an empty shell variable leaves of `--from "$X"` does not end a run with 0."""
@@ -331,7 +331,7 @@ def test_reports_name_the_profile(root: Path, tmp_path: Path) -> None:
         assert "azureml-v2" in (tmp_path / name).read_text(encoding="utf-8"), name
 
 
-def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tmp_path: Path) -> None:
+def test_reports_go_to_files_in_addition_to_what_is_printed(failing: tuple[str, str], tmp_path: Path) -> None:
     """`--output` can be repeated, and a baseline made that way silences what it knows."""
     policies, path = failing
     report = tmp_path / "report.json"
@@ -372,7 +372,7 @@ def test_policies_are_listed_and_shown() -> None:
     assert len(described) == len(listed.stdout.splitlines()) - 1
 
 
-def test_the_columns_of_the_list_are_as_wide_as_what_they_hold(tmp_path: Path) -> None:
+def test_the_columns_of_the_list_are_as_wide_as_their_content(tmp_path: Path) -> None:
     """Ids of any length leave the titles below each other, and control characters do nothing."""
     other = rego("b", deny_when("true"), identity="A-MUCH-LONGER-ID-17", severity="low").replace("b holds", '"b\\e[1m"')
     files = {"area/a/a.rego": rego("a", deny_when("true")), "area/b/b.rego": other}
@@ -440,7 +440,7 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
     assert command or "Exit codes" in ran.stdout
 
 
-def test_an_interrupt_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A run that the user ended says so and exits as shells expect; typer alone would leave without a word."""
 
     def interrupted(*_: object, **__: object) -> None:

@@ -84,7 +84,7 @@ def test_deletes_come_from_the_command_line_too(folder: Path, capsys: pytest.Cap
     assert both.splitlines()[-1] == "exit 1: denied: 2 changes; 1 denied, 1 cleared"
 
 
-def test_a_whole_state_deletes_what_it_does_not_hold(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_whole_state_deletes_what_it_does_not_contain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What it has unchanged is not touched."""
     write(folder, {"after.json": native(workspace("old", x=5)), "other.json": native(workspace("w"))})
 
@@ -95,7 +95,7 @@ def test_a_whole_state_deletes_what_it_does_not_hold(folder: Path, capsys: pytes
     assert called(capsys, "before.json", "--whole")[:2][0] == 0
 
 
-def test_settings_say_what_denies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_decide_what_denies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Modes and blame of the configuration, the gate of the command line."""
     change = changing(folder, workspace("old", x=5, y=1))
     assert called(capsys, change)[0] == 1
@@ -124,7 +124,9 @@ def test_what_cannot_be_read_is_denied(folder: Path, capsys: pytest.CaptureFixtu
     assert called(capsys, "none.json")[0] == 2
 
 
-def test_where_no_policy_judges_resources_nothing_is_allowed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_no_policy_evaluates_resources_nothing_is_allowed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Otherwise a selector that leaves none would open the gate."""
     code, _, err = called(capsys, changing(folder, workspace("w")), "--ignore", "area")
 

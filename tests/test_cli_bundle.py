@@ -187,7 +187,7 @@ def test_the_findings_of_an_archive_are_those_of_its_directory(folder: Path, pol
     assert reports[0]["bundle"]["revision"] == "7"
 
 
-def test_an_archive_carries_no_cases_and_test_says_so(folder: Path, policyeng: Policyeng) -> None:
+def test_an_archive_carries_no_cases_and_test_reports_that(folder: Path, policyeng: Policyeng) -> None:
     """Passing with no case would be a lie."""
     ran = policyeng("test", "--policy", "unsigned.tar.gz", folder=folder)
 
@@ -195,7 +195,7 @@ def test_an_archive_carries_no_cases_and_test_says_so(folder: Path, policyeng: P
     assert "unsigned.tar.gz: an archive contains no test cases; pass the directory it was built from" in ran.stderr
 
 
-def test_build_says_what_it_built(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+def test_build_prints_what_it_built(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
     """As text and as JSON, which has the same facts."""
     build = ("bundle", "build", "--policy", "policies", "--output", "b.tar.gz", "--revision", "8")
     text = policyeng(*build, folder=folder)
@@ -224,7 +224,7 @@ def test_building_twice_gives_the_same_file(folder: Path, pair: Keys, policyeng:
     assert (folder / "b.tar.gz").read_bytes() == (folder / "signed.tar.gz").read_bytes()
 
 
-def test_verify_says_what_an_archive_holds(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+def test_verify_prints_what_an_archive_contains(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
     """Whether its signature holds or was not looked at is never left open."""
     verify = ("bundle", "verify", "signed.tar.gz")
     held = policyeng(*verify, "--verification-key", str(pair.public), folder=folder)
@@ -252,7 +252,7 @@ def test_verify_says_what_an_archive_holds(folder: Path, pair: Keys, policyeng: 
         ({"area/a/a.rego": b"\xff"}, "not UTF-8"),
     ],
 )
-def test_verify_refuses_what_could_not_judge(
+def test_verify_refuses_what_could_not_evaluate(
     tmp_path: Path, files: dict[str, str | bytes], said: str, policyeng: Policyeng
 ) -> None:
     """An altered digest, policies that do not compile, none at all."""
@@ -303,7 +303,7 @@ def test_hostile_archives_end_with_a_sentence_and_exit_2(tmp_path: Path, policye
         (("policies", "list", "--require-signature"), "no key is configured"),
     ],
 )
-def test_wrong_usage_is_said(tmp_path: Path, arguments: tuple[str, ...], said: str, policyeng: Policyeng) -> None:
+def test_wrong_usage_is_reported(tmp_path: Path, arguments: tuple[str, ...], said: str, policyeng: Policyeng) -> None:
     """Nothing is left half written."""
     ran = policyeng(*arguments, folder=tmp_path)
 
@@ -312,7 +312,7 @@ def test_wrong_usage_is_said(tmp_path: Path, arguments: tuple[str, ...], said: s
     assert not list(tmp_path.iterdir())
 
 
-def test_an_archive_that_stands_is_kept_when_building_fails(folder: Path, policyeng: Policyeng) -> None:
+def test_an_existing_archive_is_kept_when_building_fails(folder: Path, policyeng: Policyeng) -> None:
     """A server may be reading it."""
     before = (folder / "unsigned.tar.gz").read_bytes()
     write(folder / "policies", {"area/b/b.rego": rego("b", deny_when("true"))})

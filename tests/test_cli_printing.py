@@ -39,7 +39,7 @@ def test_a_line_and_its_end_are_one_write(error: bool, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("columns", "shown"), [(80, "judging 7 resources ..."), (12, "judging 7 r"), (0, "")])
-def test_what_takes_long_is_said_and_taken_away(columns: int, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_and_cleared(columns: int, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal, within a line of it, and by no thread, which a fork would not take along."""
     before = threading.enumerate()
     ours, theirs = os.openpty()

@@ -50,7 +50,7 @@ def running(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_answers_until_a_signal_comes(folder: Path, number: signal.Signals) -> None:
+def test_it_responds_until_a_signal_comes(folder: Path, number: signal.Signals) -> None:
     """Then it ends well, and says nothing."""
     with running(folder, "--snapshot", "state.json", "--max-snapshot-age", "3600") as (server, address):
         assert httpx.get(f"{address}/readyz").json()["ready"] is True
@@ -113,7 +113,7 @@ def test_headers_that_do_not_end_are_waited_for_in_vain(folder: Path) -> None:
             assert client.get("/healthz").status_code == 200
 
 
-def test_the_state_is_read_again_and_tokens_are_asked_for(folder: Path) -> None:
+def test_the_state_is_read_again_and_tokens_are_required(folder: Path) -> None:
     """While it serves."""
     (folder / "tokens").write_text(line("all", "admit", "secret"), encoding="utf-8")
     with running(folder, "--snapshot", "state.json", "--tokens", "tokens") as (_, address):
@@ -209,7 +209,7 @@ def test_every_form_is_compiled_before_requests(folder: Path, monkeypatch: pytes
     assert counts == [2, 2, 3, 3]
 
 
-def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_is_taken_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """With what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -217,7 +217,7 @@ def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     assert f"`127.0.0.1` port {port} (address already in use); give another" in capsys.readouterr().err
 
 
-def test_without_the_extra_it_says_how_to_install_it(
+def test_without_the_extra_it_shows_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A usage error."""

@@ -19,7 +19,7 @@ def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, s
     return code, said.out, said.err
 
 
-def test_suggestions_as_text_say_what_to_set_where(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_suggestions_as_text_show_what_to_set_where(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The exit code is that of the check."""
     sample = str(root / "samples" / "workspaces" / "exempted.json")
     code, out, _ = called(capsys, sample, "--suggest", "--as-of", "2026-06-01T00:00:00Z")
@@ -31,7 +31,7 @@ def test_suggestions_as_text_say_what_to_set_where(root: Path, capsys: pytest.Ca
     assert "paths and values are in the form of Azure Resource Manager" in out
 
 
-def test_suggestions_as_json_stand_in_place_of_the_report(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_suggestions_as_json_replace_the_report(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the form of `docs/suggestions.md`."""
     sample = str(root / "samples" / "workspaces" / "exempted.json")
     _, out, _ = called(capsys, sample, "--suggest", "--format", "json", "--as-of", "2026-06-01T00:00:00Z")
@@ -68,7 +68,7 @@ def test_other_formats_are_a_usage_error(root: Path, capsys: pytest.CaptureFixtu
     assert more[0] in err
 
 
-def test_nothing_to_mend_is_said(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_fix_is_reported(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A compliant workspace."""
     sample = str(root / "samples" / "workspaces" / "compliant.json")
     code, out, _ = called(capsys, sample, "--suggest", "--as-of", "2026-06-01T00:00:00Z")

@@ -16,7 +16,7 @@ from tests.bundles import write as write_bundle
 from tests.command import policyeng
 
 
-def test_what_stood_there_is_replaced_whole_and_nothing_is_left_beside(tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_whole_and_nothing_is_left_next_to_it(tmp_path: Path) -> None:
     """Shorter than before, text as UTF-8 without a change of its line ends, the mode kept, a reader undisturbed."""
     path = tmp_path / "report"
     path.write_text("longer than what follows", encoding="utf-8")
@@ -116,7 +116,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("where", "why"), [("no/x", "no such file or directory"), ("folder", "is a directory")])
-def test_every_command_says_which_file_it_cannot_write(tmp_path: Path, where: str, why: str) -> None:
+def test_every_command_names_the_file_that_it_cannot_write(tmp_path: Path, where: str, why: str) -> None:
     """With the place, as a wrong use: exit 3."""
     files = {"p/area/a/a.rego": rego("a", deny_when("false"))}
     files["p/area/a/cases.yaml"] = "baseline: workspace\npass:\n  any: {}\n"

@@ -51,7 +51,7 @@ def configured(directory: Path, text: str, name: str = "policyeng.toml") -> Path
     return path
 
 
-def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
+def test_without_anything_the_defaults_apply(tmp_path: Path) -> None:
     """Every setting has a default, and says so."""
     settings = resolve({}, {}, tmp_path)
 
@@ -61,7 +61,7 @@ def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
     assert set(settings.origins.values()) == {"default"}
 
 
-def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
+def test_everything_can_be_in_the_file(tmp_path: Path) -> None:
     """Origins name file and line; exemption files are relative to the file."""
     path = configured(tmp_path, EVERYTHING)
     settings = resolve({}, {}, tmp_path)

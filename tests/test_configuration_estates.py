@@ -19,7 +19,7 @@ def settings(folder: Path, text: str) -> Settings:
     return resolve({}, {}, folder)
 
 
-def test_an_estate_has_what_its_table_says(tmp_path: Path) -> None:
+def test_an_estate_has_the_settings_of_its_table(tmp_path: Path) -> None:
     """Paths are relative to the file; URLs and what is not said stay as they are."""
     text = (
         'store = "sqlite:///kept/audits.db"\n[[estates]]\nname = "a"\ninputs = ["x", "https://h/x.json"]\n'

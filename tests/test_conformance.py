@@ -42,7 +42,7 @@ def test_each_difference_has_its_verdict(name: str, opa: Path) -> None:
 
 
 @pytest.mark.parametrize(("order", "verdict"), [(True, "passed"), (False, "silent")])
-def test_order_matters_unless_a_case_says_otherwise(order: bool, verdict: str, opa: Path) -> None:
+def test_order_matters_unless_a_case_states_otherwise(order: bool, verdict: str, opa: Path) -> None:
     """For the arrays that variables hold."""
     expected = [{"x": [2, 1]}]
     case = Case(1, "folder", "note", "x = [1, 2]", {}, "{}", None, None, expected, unordered=order)

@@ -121,7 +121,7 @@ def test_the_examples_of_conftest(name: str, examples: Path, tmp_path: Path) -> 
     assert evaluation.summary.error == 0
 
 
-def test_the_examples_hold_something(examples: Path) -> None:
+def test_the_examples_contain_something(examples: Path) -> None:
     """Together, so that a change of the module does not leave us comparing nothing."""
     folder = examples / "kubernetes"
     theirs = conftest_says(folder / "policy", sorted(folder.glob("*.yaml")))

@@ -19,7 +19,7 @@ each_file = pytest.mark.parametrize("file", [SERVER, CHECK], ids=lambda file: fi
 
 
 @each_file
-def test_the_linter_has_nothing_to_say(file: Path) -> None:
+def test_the_linter_reports_nothing(file: Path) -> None:
     """None of its rules is switched off."""
     linted = subprocess.run([HADOLINT, "--no-color", file], capture_output=True, text=True, check=False)
 
@@ -92,7 +92,7 @@ def test_the_size_of_the_base_is_known(file: Path) -> None:
     assert final(file, "FROM").partition("@")[2] in BASES
 
 
-def test_it_asks_for_its_health_with_python(tmp_path: Path) -> None:
+def test_it_checks_its_health_with_python(tmp_path: Path) -> None:
     """A server that is not there is not healthy."""
     _, *arguments = json.loads(final(SERVER, "HEALTHCHECK").partition(" CMD ")[2])
     asked = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)

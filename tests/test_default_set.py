@@ -33,7 +33,7 @@ def outcomes(*stems: str, **stated: object) -> dict[Outcome, set[str]]:
     return found
 
 
-def test_a_lone_workspace_fails_nothing_that_nobody_asked_for() -> None:
+def test_a_lone_workspace_fails_nothing_that_was_not_required() -> None:
     """What is beside it is unknown, and only that; nothing is stated about twins or mandated sinks."""
     found = outcomes("workspace", "compute_cluster", "compute_instance", quotas=[])
     about = {policy for policies in found.values() for policy in policies}

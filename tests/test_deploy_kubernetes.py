@@ -122,7 +122,7 @@ def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
         assert ("../base" in named) is (folder in VARIANTS)
 
 
-def test_exactly_the_kinds_that_are_judged_are_asked_about() -> None:
+def test_the_webhook_is_called_for_exactly_the_kinds_that_are_evaluated() -> None:
     """By their plurals, in the newest version and in all others, whenever they are made, changed or deleted."""
     newest = {(group, _plural(kind)): known.versions[-1] for (group, kind), known in KINDS.items() if known.read}
 
@@ -144,7 +144,7 @@ def asked_about(webhook: JsonObject) -> dict[tuple[str, str], str]:
     }
 
 
-def test_a_version_is_asked_about_once() -> None:
+def test_the_webhook_is_called_once_for_a_version() -> None:
     """The second webhook leaves out exactly those that the first one names, and is the same in all else."""
     [condition] = OTHER_VERSIONS["matchConditions"]
     listed = condition["expression"].partition("[")[2].partition("]")[0]
@@ -237,7 +237,7 @@ def test_the_pod_is_locked_down() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.30", "1.35"])
-def test_for_an_api_server_that_shows_a_certificate_it_is_asks_who_calls_else(version: str) -> None:
+def test_an_api_server_that_shows_a_certificate_is_not_asked_for_a_token(version: str) -> None:
     """The component takes the place of the flag that opens it, and mounts what certificates are held against."""
     component = yaml.safe_load((DEPLOY / "client-certificate" / "kustomization.yaml").read_text(encoding="utf-8"))
     [patch] = component["patches"]

@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("text", blocks("console", runs=True))
-def test_commands_print_what_the_documents_say(text: str, folder: Path) -> None:
+def test_commands_print_what_the_documents_show(text: str, folder: Path) -> None:
     """Lines after `$ ` are run; what follows is what they print, `...` standing for any lines.
 
     A line that ends in `&` is a server, which the lines after it ask where it listens by default.
@@ -140,7 +140,7 @@ def test_rego_is_a_policy(text: str, tmp_path: Path) -> None:
     compile_rego(bundle)
 
 
-def test_the_cases_of_the_authoring_page_hold(tmp_path: Path) -> None:
+def test_the_cases_of_the_authoring_page_pass(tmp_path: Path) -> None:
     """The policy and the cases that the page shows belong together and pass."""
     from policyeng.testing.runner import run_cases
 

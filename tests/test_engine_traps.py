@@ -120,7 +120,7 @@ def test_trap_21_numbers_null_and_undefined(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b'{"a": NaN}', b'{"a": [Infinity]}', b'{"a": 1e999}', b"[18446744073709551616]"])
-def test_trap_21_no_number_that_is_judged_exactly(text: bytes) -> None:
+def test_trap_21_no_number_that_is_compared_exactly(text: bytes) -> None:
     """What is no number of JSON never reaches an engine, nor what it would round."""
     with pytest.raises(InputError):
         parse_json(text, "s.json")

@@ -102,7 +102,7 @@ def test_messages_of_a_warning_fail_no_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("style", ["annotated", "gatekeeper", "kubernetes", "konstraint", "suffixes", "terraform_plan"])
-def test_an_opa_server_says_the_same(style: str, opa: Path) -> None:
+def test_an_opa_server_decides_the_same(style: str, opa: Path) -> None:
     """Documents, reviews, exceptions and Rego v0 on the other engine."""
     folder = Path(__file__).parent / "collections" / style
     data = [folder / "data"] if (folder / "data").is_dir() else []

@@ -97,7 +97,7 @@ def test_samples_have_the_same_findings(bundle: Bundle, options: OpaOptions, pat
 
 
 @pytest.mark.slow
-def test_the_cases_of_every_policy_have_the_same_judgements(
+def test_the_cases_of_every_policy_have_the_same_outcomes(
     bundle: Bundle, baselines: Baselines, options: OpaOptions
 ) -> None:
     """Snapshots of every `cases.yaml`, all in a thorough run, by their policy, with their parameters and clock."""
@@ -198,7 +198,7 @@ def test_a_builtin_error_is_an_error_of_its_pair_alone(tmp_path: Path, options: 
         pytest.param('deny contains {"msg": "m"} if regex.match("(", input.resource.id)', id="a broken pattern"),
     ],
 )
-def test_what_a_policy_says_is_read_alike(tmp_path: Path, options: OpaOptions, body: str) -> None:
+def test_the_output_of_a_policy_is_read_alike(tmp_path: Path, options: OpaOptions, body: str) -> None:
     """Every form that `deny`, `unknown` and `applies` can take, well formed or not."""
     shot = snapshot(*(workspace(f"w{n}", n=n) for n in (0, 1, 2)), workspace("none"))
 
@@ -261,7 +261,7 @@ def test_the_input_of_others_policies_is_theirs(
     assert denial.expected == (review if form == "review" else 1)
 
 
-def test_one_query_judges_a_snapshot(options: OpaOptions, tmp_path: Path, asked: list[str]) -> None:
+def test_one_query_evaluates_a_snapshot(options: OpaOptions, tmp_path: Path, asked: list[str]) -> None:
     """However many pairs there are, and no second server for the second snapshot."""
     bundle = small(tmp_path, *[f'deny contains "{n}" if input.resource.properties.n == {n}' for n in range(3)])
     for names in ("abc", "de"):
@@ -287,7 +287,7 @@ def test_letters_that_become_two_in_lower_case_are_found(tmp_path: Path, options
     assert {row[2] for row in outcomes(judged)} == {"pass"}
 
 
-def test_two_modules_of_one_path_are_both_judged(tmp_path: Path, options: OpaOptions) -> None:
+def test_two_modules_of_one_path_are_both_evaluated(tmp_path: Path, options: OpaOptions) -> None:
     """Two directories may have a file of the same name each."""
     first = write(tmp_path / "one", {"p.rego": rego("one", deny_when("true"), identity="T-A-1")})
     second = write(tmp_path / "two", {"p.rego": rego("two", deny_when("true"), identity="T-A-2")})
@@ -297,7 +297,7 @@ def test_two_modules_of_one_path_are_both_judged(tmp_path: Path, options: OpaOpt
     assert outcomes(judged) == [("T-A-1", "a", "fail"), ("T-A-2", "a", "fail")]
 
 
-def test_python_policies_are_judged_beside(tmp_path: Path, options: OpaOptions) -> None:
+def test_python_policies_are_evaluated_too(tmp_path: Path, options: OpaOptions) -> None:
     """They never go to the server."""
     source = (
         "from policyeng import Denial, policy\n\n"

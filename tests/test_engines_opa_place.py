@@ -76,7 +76,7 @@ def served(folder: Path, bundle: Bundle, *, digest: str = "", revision: str = ""
 
 
 @pytest.mark.slow
-def test_a_pushed_bundle_judges_as_the_embedded_engine(bundle: Bundle, empty: Server, root: Path) -> None:
+def test_a_pushed_bundle_decides_as_the_embedded_engine(bundle: Bundle, empty: Server, root: Path) -> None:
     """The built-in policies, whose modules call each other's functions."""
     shot = load_snapshot(root / "samples/workspaces/regulated.json")
 
@@ -112,7 +112,7 @@ def test_what_stays_on_a_server_is_found_again_and_no_run_leaves_its_mark(tmp_pa
     assert requested(f"{empty.url}/v1/data/policyeng/runs") == {"result": {}}
 
 
-def test_a_snapshot_that_is_asked_about_in_parts_is_taken_away(tmp_path: Path, empty: Server) -> None:
+def test_a_snapshot_that_is_evaluated_in_parts_is_removed(tmp_path: Path, empty: Server) -> None:
     """It stands on the server only while a failing policy is looked for."""
     bundle = small(tmp_path, "1 / input.resource.properties.n > 0")
     shot = snapshot(*(workspace(f"w{n}", n=n) for n in range(3)))
@@ -245,7 +245,7 @@ def test_a_bundle_that_owns_every_path_is_named_as_the_reason(tmp_path: Path, op
         judged(small(tmp_path / "p", "true"), snapshot(workspace()), OpaOptions(url=server.url))
 
 
-def test_a_module_that_opa_does_not_take_says_why(tmp_path: Path, empty: Server) -> None:
+def test_a_module_that_opa_does_not_take_is_explained(tmp_path: Path, empty: Server) -> None:
     """With the place in the module, and nothing is judged."""
     files = {"area/p.rego": rego("p", deny_when("lib_missing(1)"))}
     bundle = load_bundle(write(tmp_path, files))

@@ -69,7 +69,7 @@ def processor_ticks(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11])
 
 
-def test_one_server_for_a_bundle_and_it_ends_when_told(tmp_path: Path, opa: Path) -> None:
+def test_one_server_for_a_bundle_and_it_ends_on_request(tmp_path: Path, opa: Path) -> None:
     """However many snapshots and selections of policies."""
     bundle, options = small(tmp_path), OpaOptions(binary=opa)
     judged(bundle, options)
@@ -92,7 +92,7 @@ def test_servers_of_bundles_that_are_not_used_any_more_end(tmp_path: Path, opa: 
     assert [runs(pid) for pid in started] == [False, False, True, True, True, True]
 
 
-def test_nobody_else_may_ask_it(tmp_path: Path, opa: Path) -> None:
+def test_no_one_else_may_query_it(tmp_path: Path, opa: Path) -> None:
     """It listens on loopback, and only who has its token gets an answer."""
     judged(small(tmp_path), OpaOptions(binary=opa))
     url = servers()[0].connection.url

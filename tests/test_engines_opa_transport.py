@@ -99,7 +99,7 @@ FAULTS: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.parametrize(("answer", "message"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_server_that_does_not_answer_as_opa_does(tmp_path: Path, answer: Reply, message: str) -> None:
+def test_a_server_that_does_not_respond_as_opa_does(tmp_path: Path, answer: Reply, message: str) -> None:
     """Every fault has its own words."""
     with answering(answer) as url, pytest.raises(EngineError) as caught:
         judged(tmp_path, OpaOptions(url=url, timeout=0.3 if answer in (hanging, stalled) else 10))
@@ -146,7 +146,7 @@ LIES: dict[str, tuple[Verdicts, str]] = {
 
 
 @pytest.mark.parametrize(("verdicts", "message"), LIES.values(), ids=LIES.keys())
-def test_an_answer_that_is_not_one_verdict_for_each_pair(tmp_path: Path, verdicts: Verdicts, message: str) -> None:
+def test_a_response_that_is_not_one_verdict_for_each_pair(tmp_path: Path, verdicts: Verdicts, message: str) -> None:
     """Nothing of it is used."""
     digest = load_bundle(write(tmp_path / "policies", {"area/p.rego": rego("p", deny_when("true"))})).digest
     with answering(lying(verdicts, {"digest": digest})) as url, pytest.raises(EngineError) as caught:
@@ -157,7 +157,7 @@ def test_an_answer_that_is_not_one_verdict_for_each_pair(tmp_path: Path, verdict
 
 
 @pytest.mark.parametrize("standing", [None, {}, {"digest": "0"}, True])
-def test_an_answer_without_our_bundle_in_place(tmp_path: Path, standing: object) -> None:
+def test_a_response_without_our_bundle_in_place(tmp_path: Path, standing: object) -> None:
     """The verdicts may be of anything."""
     passing = '{"deny":[],"exception":[],"unknown":[]}'
     with (
@@ -274,7 +274,7 @@ def authority(folder: Path, name: str) -> tuple[Path, tuple[x509.Certificate, ec
     return path, (x509.load_pem_x509_certificate(path.read_bytes()), key)
 
 
-def test_a_certificate_is_held_against_the_given_authority(
+def test_a_certificate_is_verified_with_the_given_authority(
     tmp_path: Path, opa: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The right one is trusted; another, and the public ones, are not, whatever the environment says."""
@@ -291,7 +291,7 @@ def test_a_certificate_is_held_against_the_given_authority(
             judged(tmp_path, OpaOptions(url=it.url.replace("https", "http")))
 
 
-def test_a_server_that_asks_for_our_certificate(tmp_path: Path, opa: Path) -> None:
+def test_a_server_that_requires_our_certificate(tmp_path: Path, opa: Path) -> None:
     """With it, it judges; without it, nothing does."""
     ours, signer = authority(tmp_path, "ours")
     server_file, client = (certificate(tmp_path, name, signer) for name in ("server", "client"))
@@ -348,7 +348,7 @@ def test_what_a_user_sees_of_a_fault(root: Path, name: str) -> None:
     assert TOKEN not in ran.stderr
 
 
-def test_the_command_judges_with_a_server(root: Path, tmp_path: Path, opa: Path) -> None:
+def test_the_command_evaluates_with_a_server(root: Path, tmp_path: Path, opa: Path) -> None:
     """The options, by flag and by environment, reach the server; its version stands in the report."""
     ours, signer = authority(tmp_path, "ours")
     server_file = str(certificate(tmp_path, "server", signer))

@@ -44,7 +44,7 @@ def one(tmp_path: Path, body: str, **header: str) -> Bundle:
         (deny_when("true") + "\napplies := 3", Outcome.ERROR),
     ],
 )
-def test_a_policy_says_one_of_four_things(tmp_path: Path, body: str, outcome: Outcome) -> None:
+def test_a_policy_has_one_of_four_outcomes(tmp_path: Path, body: str, outcome: Outcome) -> None:
     """Denials outrank unknowns, and whatever is wrong with a policy is an error, never a pass."""
     (finding,) = judged(one(tmp_path, body), snapshot(workspace())).findings
 
@@ -86,7 +86,7 @@ def test_narrowing_by_an_unreadable_field_is_unknown(tmp_path: Path) -> None:
     assert judged(bundle, unread).findings[0].outcome is Outcome.UNKNOWN
 
 
-def test_python_policies_are_judged_the_same_way(tmp_path: Path) -> None:
+def test_python_policies_are_evaluated_the_same_way(tmp_path: Path) -> None:
     """Denials, unknowns, errors and applicability from Python are those of Rego."""
     source = """
 from policyeng import Denial, Unknown, policy
@@ -212,7 +212,7 @@ def test_secrets_are_masked_in_findings(tmp_path: Path) -> None:
     ("given", "said"),
     [({"limt": 3}, "did you mean `limit`"), ({"limit": "3"}, "is not of type 'integer'")],
 )
-def test_parameters_are_held_against_their_schema(tmp_path: Path, given: dict[str, object], said: str) -> None:
+def test_parameters_are_validated_against_their_schema(tmp_path: Path, given: dict[str, object], said: str) -> None:
     """A name that does not exist and a value that does not fit are usage errors."""
     more = "parameters: {limit: {type: integer, default: 1}}"
     bundle = one(tmp_path, deny_when("input.parameters.limit > 1"), more=more)
@@ -270,7 +270,7 @@ def odd(input):
     assert finding.unknowns[0].msg.encode()
 
 
-def test_a_resource_as_deep_as_a_document_may_be_is_judged(tmp_path: Path) -> None:
+def test_a_resource_as_deep_as_a_document_may_be_is_evaluated(tmp_path: Path) -> None:
     """128 levels are read; one more is a problem of that resource alone, and the other is judged."""
     bundle = one(tmp_path, deny_when("input.resource.properties.n > 1"))
     deep: object = 1

@@ -30,7 +30,7 @@ def clock(given):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(3))
-def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number: int) -> None:
+def test_an_incremental_evaluation_is_that_from_the_start(bundle: Bundle, number: int) -> None:
     """At two clocks, on one thread and on two; what is kept between them changes nothing."""
     example = Examples(bundle).numbered(11, number)
     prepared = prepare(bundle, example.snapshot, example.parameters)
@@ -40,7 +40,7 @@ def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number
         assert evaluate_prepared(prepared, EvaluationOptions(moment, jobs=2)) == anew
 
 
-def test_a_part_says_of_its_pairs_what_the_whole_says(bundle: Bundle) -> None:
+def test_a_part_decides_its_pairs_as_the_whole_does(bundle: Bundle) -> None:
     """One policy, or one resource: no other finding, and none of them another one."""
     example = Examples(bundle).numbered(11, 3)
     prepared = prepare(bundle, example.snapshot, example.parameters)
@@ -67,7 +67,7 @@ def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_pat
     assert outcomes == ["pass", "fail", "pass"]
 
 
-def test_an_empty_snapshot_is_ready_and_says_that_nothing_was_evaluated(bundle: Bundle) -> None:
+def test_an_empty_snapshot_is_ready_and_reports_that_nothing_was_evaluated(bundle: Bundle) -> None:
     """Which is no pass."""
     assert evaluate_prepared(prepare(bundle, Snapshot()), EvaluationOptions(AS_OF)).exit_code == 2
 

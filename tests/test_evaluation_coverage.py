@@ -60,7 +60,7 @@ def looking(folder: Path, condition: str) -> Bundle:
 
 
 @pytest.mark.parametrize("engine", ["embedded", "opa"])
-def test_who_judges_the_type_is_unknown_of_the_scope(bundle: Bundle, opa: Path, engine: str) -> None:
+def test_a_policy_that_evaluates_the_type_is_unknown_for_the_scope(bundle: Bundle, opa: Path, engine: str) -> None:
     """Policies in Rego and in Python alike, on both engines; workspaces are judged as ever."""
     said = judged(bundle, f"{COMPUTES} at {HOME}: {REASON}", engine=engine, opa=OpaOptions(binary=opa))
     for policy in ("AML-CMP-002", "AML-COST-104"):
@@ -111,7 +111,7 @@ def test_a_policy_in_python_does_not_deny_what_may_be_there(bundle: Bundle) -> N
     assert outcomes(judged(bundle, f"{kind} at {ROOT}: {REASON}"), "AML-COST-103") == {(HOME, TYPE): "unknown"}
 
 
-def test_what_was_not_asked_for_is_said_and_is_no_doubt(bundle: Bundle) -> None:
+def test_what_was_not_requested_is_reported_and_is_no_doubt(bundle: Bundle) -> None:
     """It is no part that could not be read, either; the digest tells it."""
     line = f"{TYPE}/jobs at {HOME}, as asked: those created before 2026-05-01 were left out"
     whole, bounded = judged(bundle, strict_unknown=True), judged(bundle, line, strict_unknown=True)
@@ -129,7 +129,7 @@ def test_what_was_not_asked_for_is_said_and_is_no_doubt(bundle: Bundle) -> None:
         f"{COMPUTES} at {HOME}",
     ],
 )
-def test_other_lines_are_only_said(bundle: Bundle, line: str) -> None:
+def test_other_lines_are_only_reported(bundle: Bundle, line: str) -> None:
     """As they were, policies may read them."""
     said = judged(bundle, line)
     assert {one.resource_type for one in said.findings} == {TYPE}
@@ -183,7 +183,7 @@ def test_a_policy_that_may_read_anything_is_unknown(tmp_path: Path) -> None:
     assert [(one.policy, one.outcome.value) for one in said.findings] == [("T-A-1", "unknown"), ("T-B-1", "pass")]
 
 
-def test_a_snapshot_that_holds_only_gaps_was_not_evaluated(bundle: Bundle) -> None:
+def test_a_snapshot_that_has_only_gaps_was_not_evaluated(bundle: Bundle) -> None:
     """What could not be read is unknown, and a run that found nothing else is no good one."""
     said = judged(bundle, f"{TYPE} at {ROOT}: {REASON}", resources=())
     assert (said.exit_code, said.summary.unknown > 0) == (2, True)

@@ -152,7 +152,7 @@ def test_the_reason_names_the_type_and_the_place(tmp_path: Path) -> None:
     assert unknown.msg.startswith("not all storage accounts were collected; add `az storage account list`")
 
 
-def test_a_snapshot_beside_it_can_state_that_there_is_none(tmp_path: Path) -> None:
+def test_a_second_snapshot_can_state_that_there_is_none(tmp_path: Path) -> None:
     """The remedy that the reason names works: a second file with `covers`."""
     bundle = looking(tmp_path / "policies", "by type", "rego")
     whole, stated = tmp_path / "a.json", tmp_path / "b.json"

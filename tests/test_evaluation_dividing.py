@@ -74,7 +74,7 @@ def test_the_reports_of_drawn_estates_are_the_same() -> None:
     assert unknown
 
 
-def test_the_reports_of_formats_that_cannot_say_everything_are_the_same() -> None:
+def test_the_reports_of_formats_that_cannot_state_everything_are_the_same() -> None:
     """Such estates have markers, which are put in before there are several processes."""
     read = read_inputs([str(ROOT / "samples" / "formats" / "plan.json")], **BUNDLE.wanted).snapshot
     one = evaluated(BUNDLE, read, 1)

@@ -129,7 +129,7 @@ def by_id_of(snapshot: Snapshot) -> dict[str, JsonObject]:
 
 @settings(deadline=None)
 @given(snapshots)
-def test_scopes_hold_what_lies_in_them(snapshot: Snapshot) -> None:
+def test_scopes_contain_what_lies_in_them(snapshot: Snapshot) -> None:
     """Every resource stands under its subscription, resource group and workspace, and under nothing else."""
     by_id = by_id_of(snapshot)
     found = {
@@ -185,7 +185,7 @@ def test_the_shared_rego_finds_as_by_a_walk(tmp_path: Path) -> None:
     holds()
 
 
-def test_metrics_and_principals_are_found_by_whom_they_concern() -> None:
+def test_metrics_and_principals_are_found_by_what_they_concern() -> None:
     """Ids compare without case and without a slash at the end, and the order in which they are stated is irrelevant."""
     metrics = [{"resourceId": f"{WORKSPACE}/", "name": name, "unit": "percent"} for name in ("a", "b")]
     metrics += [{"resourceId": WORKSPACE.upper(), "name": "c", "unit": "percent"}]
@@ -232,7 +232,7 @@ clusters = st.builds(
 
 @settings(deadline=None)
 @given(st.lists(st.one_of(sitting, clusters), max_size=8, unique_by=lambda one: str(one["id"]).lower()))
-def test_subnets_hold_the_nodes_that_sit_in_them(given_resources: list[JsonObject]) -> None:
+def test_subnets_contain_their_nodes(given_resources: list[JsonObject]) -> None:
     """Subnets compare without case and without one slash at the end; each compute and cluster stands there once."""
     view = estate_of(Snapshot(resources=tuple(given_resources)), Facts({})).view
     wanted = SUBNET.lower()

@@ -285,7 +285,7 @@ def test_an_unrelated_cluster_hides_no_failure(bundle: Bundle) -> None:
 
 
 @pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not beside the checkout")
-def test_what_an_answer_cannot_state_is_not_absent(tmp_path: Path, bundle: Bundle) -> None:
+def test_what_a_response_cannot_state_is_not_absent(tmp_path: Path, bundle: Bundle) -> None:
     """A workspace states no budgets or computes, a job no computes, a compute no machines; with them it is decided."""
     expected = {
         "workspace.json": ("AML-COST-103", "ws"),

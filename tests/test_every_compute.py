@@ -127,7 +127,7 @@ def test_everything_else_that_work_runs_on_is_decided(computes: dict[str, list[F
     assert undecided(found) == []
 
 
-def test_a_kind_that_nobody_knows_is_decided(bundle: Bundle) -> None:
+def test_an_unknown_kind_is_decided(bundle: Bundle) -> None:
     """A compute type that is new, blank, of another type or absent makes no policy err."""
     kinds: list[object] = ["Quantum", "", " ", None, 7, [], {"a": 1}]
     resources = [
@@ -197,7 +197,7 @@ def test_every_target_is_decided(workloads: Evaluation, target: str) -> None:
 
 
 @pytest.mark.parametrize("policy", OF_WORK, ids=lambda policy: policy.id)
-def test_policies_of_workloads_decide_both_ways_or_say_why_not(workloads: Evaluation, policy: Policy) -> None:
+def test_policies_of_workloads_decide_both_ways_or_state_why_not(workloads: Evaluation, policy: Policy) -> None:
     """Of what is declared each lets some pass and finds some failing, but for those that are named."""
     found = [finding for finding in workloads.findings if finding.policy == policy.id]
     outcomes = {finding.outcome for finding in found} & {Outcome.PASS, Outcome.FAIL}

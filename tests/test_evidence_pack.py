@@ -195,7 +195,7 @@ def test_another_version_cannot_compare_all(pack: Path) -> None:
     assert "not fully verified" in printed
 
 
-def test_python_of_a_pack_runs_only_if_that_is_asked_for(tmp_path: Path) -> None:
+def test_python_of_a_pack_runs_only_on_request(tmp_path: Path) -> None:
     """A pack comes from elsewhere; the built-in policies are known."""
     kept = Audited(tmp_path, held_=held(load_bundle(write(tmp_path / "p", {**POLICIES, "area/p/p.py": PYTHON}))))
     kept.audit()

@@ -116,14 +116,14 @@ def test_the_policy_is_one_exact_id(bundle: Bundle) -> None:
         ({"scope": f"{GROUP}-2"}, "the exemption covers no failure"),
     ],
 )
-def test_an_exemption_without_effect_says_why(bundle: Bundle, changes: dict[str, object], said: str) -> None:
+def test_an_exemption_without_effect_is_explained(bundle: Bundle, changes: dict[str, object], said: str) -> None:
     """Nothing about exemptions is silent."""
     _, problems = apply([finding()], [exemption(**changes)], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
 
     assert problems == [Problem(level="warning", message=said, place="exemption E-1", kind="exemption")]
 
 
-def test_an_exemption_for_a_policy_that_is_not_selected_says_so(bundle: Bundle) -> None:
+def test_an_exemption_for_a_policy_that_is_not_selected_is_explained(bundle: Bundle) -> None:
     """Such a policy exists, so no other one is suggested, and a misspelled id is compared with it too."""
     chosen = selected(bundle, ["AML-NET-101"])
     given = [exemption(), exemption(id="E-2", policy="AML-NET-0001")]

@@ -54,7 +54,7 @@ def test_naming_the_commands_loads_no_extra() -> None:
 
 
 @pytest.mark.parametrize("extra", NEEDING)
-def test_a_command_without_its_extra_says_how_to_install_it(extra: str) -> None:
+def test_a_command_without_its_extra_shows_how_to_install_it(extra: str) -> None:
     """A wrong use (exit 3), without a traceback."""
     answer = ran(WITHOUT, ",".join(EXTRAS[extra]), *NEEDING[extra].split())
 

@@ -229,7 +229,7 @@ def test_a_size_is_of_its_series_and_not_of_a_look_alike(facts: Facts, size: str
 
 
 @pytest.mark.parametrize(("series", "shape"), SHAPES.items())
-def test_a_series_of_the_documents_holds_all_its_sizes_and_no_other(series: str, shape: str) -> None:
+def test_a_series_of_the_documents_has_all_its_sizes_and_no_other(series: str, shape: str) -> None:
     """Over the whole catalogue, having the shape of a series and being of it are the same; the table is not guessed."""
     names = {row["name"] for row in rows_of("vm_sizes")}
     shaped = {name for name in names if re.fullmatch(f"Standard_{shape}", name)}
@@ -456,7 +456,7 @@ def test_other_built_in_roles_are_known_to_act_elsewhere(facts: Facts) -> None:
     assert not document()["roles"].keys() & document()["roles_elsewhere"].keys()
 
 
-def test_names_that_nobody_knows_give_nothing() -> None:
+def test_unknown_names_give_nothing() -> None:
     """An empty catalogue is legal and knows nothing."""
     empty = Facts.from_document({})
     assert empty.size("Standard_NC6") is None
@@ -473,7 +473,7 @@ def test_names_that_nobody_knows_give_nothing() -> None:
         ({"roles": {"a": {"name": "A", "powers": []}}}, lambda facts: facts.role("A")),
     ],
 )
-def test_a_malformed_row_is_an_error_when_it_is_asked_for(broken: dict[str, Any], ask: Any) -> None:
+def test_a_malformed_row_is_an_error_when_it_is_read(broken: dict[str, Any], ask: Any) -> None:
     """A row that a foreign bundle got wrong is never taken for an unknown name."""
     facts = Facts.from_document(broken)
     with pytest.raises(BundleError, match="not well formed"):

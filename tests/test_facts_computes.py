@@ -156,7 +156,7 @@ def test_a_cluster_is_regulated_by_what_runs_on_it(
     assert compute_regulated(cluster, None, by_id, by_host, ["x"]).decided is decided
 
 
-def test_a_cluster_says_which_compute_makes_it_regulated() -> None:
+def test_a_cluster_names_the_compute_that_makes_it_regulated() -> None:
     """The flag of a workspace that the cluster does not belong to would say little."""
     compute = _compute("k8s", "Kubernetes")
     by_id = {"compute": compute, WORKSPACE.lower(): {"properties": {"hbiWorkspace": True}}}

@@ -100,7 +100,7 @@ def test_a_malformed_id_never_matches(malformed: str) -> None:
         (SUBSCRIPTION, MANAGEMENT_GROUP, False),
     ],
 )
-def test_what_a_management_group_covers_is_not_told_by_ids(scope: str, arm_id: str, expected: bool | None) -> None:
+def test_what_a_management_group_covers_is_not_known_from_ids(scope: str, arm_id: str, expected: bool | None) -> None:
     """Whether a subscription belongs to a management group stands in no id, so the answer is neither yes nor no."""
     assert covers(scope, arm_id) is expected
 
@@ -116,7 +116,7 @@ def test_the_holders_of_an_id_come_as_lower_case_ids() -> None:
     assert workspace_of(ASSIGNMENT) == WORKSPACE.lower()
 
 
-def test_what_is_held_by_nothing_of_the_kind_gives_none() -> None:
+def test_what_has_no_parent_of_the_kind_gives_none() -> None:
     """A scope above has no holder below it, and other providers have no workspace."""
     assert resource_group_of(SUBSCRIPTION) is None
     assert workspace_of(GROUP) is None
@@ -187,7 +187,7 @@ def test_no_text_makes_the_comparison_raise(arm_id: str, scope: str) -> None:
 
 
 @given(st.lists(st.one_of(scopes, st.sampled_from(["/", MANAGEMENT_GROUP, "/subscriptions/{s}", *MALFORMED]))), scopes)
-def test_what_may_hold_an_id_is_found_by_its_scope(listed: list[str], arm_id: str) -> None:
+def test_what_may_contain_an_id_is_found_by_its_scope(listed: list[str], arm_id: str) -> None:
     """Positions come in order, and those that are left out surely hold nothing of the id, which may be open."""
     indexed = index_scopes([scope] for scope in listed)
     for place in (arm_id, arm_id.replace(SUBSCRIPTION, "/subscriptions/{s}"), MANAGEMENT_GROUP):

@@ -60,7 +60,7 @@ def permissions_of(name: str) -> tuple[Block, ...]:
         ("*ab*ab*", "aba", False),
     ],
 )
-def test_a_pattern_stands_for_these_actions(pattern: str, action: str, matches: bool) -> None:
+def test_a_pattern_matches_these_actions(pattern: str, action: str, matches: bool) -> None:
     """A star is any run, also none and also with slashes; between slashes it may take one of them along."""
     assert action_matches(pattern, action) is matches
 
@@ -79,7 +79,7 @@ def test_a_second_block_gives_back_what_the_first_takes() -> None:
     assert granted([narrow, {"actions": [WRITE]}], WRITE)
 
 
-def test_the_data_plane_is_asked_apart() -> None:
+def test_the_data_plane_is_matched_apart() -> None:
     """`dataActions` grant no action, and `actions` no data action."""
     block = {"actions": ["a/*"], "dataActions": ["d/*"], "notDataActions": ["d/secret"]}
     assert granted([block], "d/x", data_action=True)

@@ -53,12 +53,12 @@ def parts(arm_id: str) -> tuple[str, ...]:
         (" ", parts(GROUP)),
     ],
 )
-def test_the_scope_is_stated_or_stands_before_the_assignment(scope: object, expected: tuple[str, ...] | None) -> None:
+def test_the_scope_is_stated_or_precedes_the_assignment(scope: object, expected: tuple[str, ...] | None) -> None:
     """One that cannot be read is none."""
     assert roles.scope_of(assignment(scope)) == expected
 
 
-def test_a_role_grants_what_its_permissions_say() -> None:
+def test_a_role_grants_its_permissions() -> None:
     """Of built-in roles the catalogue's."""
     assert answers(assignment(WORKSPACE)) == [[True, True]]
     assert answers(assignment(WORKSPACE, "acdd72a7-3385-48ef-bd42-f606fba81ae7")) == [[False, True]]
@@ -72,7 +72,7 @@ def test_a_condition_leaves_open_what_is_granted() -> None:
     assert answers(assignment(WORKSPACE, reader, condition="@Resource[x]")) == [[False, None]]
 
 
-def test_a_role_that_nobody_knows_is_none() -> None:
+def test_an_unknown_role_is_none() -> None:
     """What it grants is for the policy to leave open."""
     assert answers(assignment(WORKSPACE, "nobody")) == []
 

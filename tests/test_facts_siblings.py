@@ -139,7 +139,7 @@ def test_only_constrained_sizes_have_constrained_siblings() -> None:
     assert all(map(_plain, offered))
 
 
-def test_every_hyphen_in_a_name_stands_before_vcpus() -> None:
+def test_every_hyphen_in_a_name_is_before_vcpus() -> None:
     """The reading of the names holds for the whole catalogue: fewer vCPUs are left than the size has, or as many."""
     hyphened = [name for name in NAMES if "-" in name]
     assert len(hyphened) > 200

@@ -66,7 +66,7 @@ def test_white_space_is_that_of_unicode_without_separators_of_information() -> N
 
 
 @pytest.mark.parametrize("value", [None, 7, "text", [], {"a": []}])
-def test_inside_gives_none_whatever_stands_on_the_way(value: object) -> None:
+def test_inside_gives_none_whatever_is_on_the_way(value: object) -> None:
     """A path through anything but objects leads nowhere."""
     assert words.get_inside(value, "a", "b") is None
 

@@ -327,7 +327,7 @@ def test_built_in_frameworks_are_those_of_the_tables() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_no_text_says_compliant() -> None:
+def test_no_text_has_the_word_compliant() -> None:
     """The word is never used of a control or a framework."""
     places = [*(ROOT / "policies" / "frameworks").rglob("*.json"), *(ROOT / "policyeng" / "frameworks").rglob("*.py")]
     places += [

@@ -307,7 +307,7 @@ def approval(**people: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("approver", ["anna@x\u200b", "\uff41nna@x", "\u0430nna@x"])
-def test_nobody_approves_in_other_letters_what_they_ask_for(approver: str, bundle: Bundle) -> None:
+def test_no_one_approves_their_own_request_in_other_letters(approver: str, bundle: Bundle) -> None:
     """The approver who looks like the one who asked is that person."""
     given = Approval.model_validate(approval(requestedBy="anna@x", approvedBy=approver))
 

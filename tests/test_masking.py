@@ -289,7 +289,7 @@ def test_under_a_doubtful_name_only_random_text_is_masked(name: str, value: str,
 
 
 @pytest.mark.slow
-def test_what_the_repository_holds_reads_as_before() -> None:
+def test_the_files_of_the_repository_read_as_before() -> None:
     """Samples and the values in the cases of policies: nothing of them is masked that is no secret."""
     data = (path for folder in ("samples", "policies") for path in (ROOT / folder).rglob("*") if path.suffix in _DATA)
     files = [path for path in data if path.parent.name not in _WITH_SECRETS]
@@ -459,6 +459,6 @@ def test_every_key_of_64_bytes_is_masked(key: bytes) -> None:
         ("PUBLIC_KEY_URL", "https://contoso.example", False, False),
     ],
 )
-def test_shapes_and_names_are_told_apart(name: str, text: str, by_shape: bool, by_name: bool) -> None:
+def test_shapes_and_names_are_distinguished(name: str, text: str, by_shape: bool, by_name: bool) -> None:
     """A policy treats a name that only may be one of secrets otherwise than a shape."""
     assert (has_secret_shape(text), names_secret(name, text)) == (by_shape, by_name)

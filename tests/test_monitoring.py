@@ -91,7 +91,7 @@ def test_every_metric_of_ours_is_on_the_dashboard(metrics: dict[str, set[str]]) 
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_an_alert_says_what_to_do(rule: JsonObject) -> None:
+def test_an_alert_states_what_to_do(rule: JsonObject) -> None:
     """And shows only labels that its expression leaves."""
     assert rule["labels"]["severity"] in ("critical", "warning", "info")
     text = " ".join(rule["annotations"].values())

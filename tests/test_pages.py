@@ -98,7 +98,7 @@ def test_the_blocks_of_the_pages_can_be_read(root: Path) -> None:
         assert blocks or path.name == "README.md"
 
 
-def test_a_page_says_all_that_the_header_says(page: PolicyPage) -> None:
+def test_a_page_has_all_of_the_header(page: PolicyPage) -> None:
     """Words for absence, types and outcomes; a fail case shows what it changes."""
     text = markdown.render(page)
 
@@ -184,7 +184,7 @@ def test_a_case_is_cut_only_where_the_terminal_ends(page: PolicyPage) -> None:
         assert places == sorted(places)
 
 
-def test_a_page_for_a_terminal_says_the_same(page: PolicyPage) -> None:
+def test_a_page_for_a_terminal_has_the_same_content(page: PolicyPage) -> None:
     """Aligned columns for absence, a line for every change that fits, ids without what is alike in all of them."""
     text = terminal.render(page, width=90)
 
@@ -257,7 +257,7 @@ def test_the_index_counts_and_links(bundle: Bundle) -> None:
     assert re.search(rf"^\| all \|.*\| {number} \|$", text, re.MULTILINE)
 
 
-def test_the_pages_say_what_the_sources_are(bundle: Bundle) -> None:
+def test_the_pages_state_the_sources(bundle: Bundle) -> None:
     """Each document once below the index and on the page of every policy that cites it; `001` in a quote is none."""
     pages = pages_of(bundle)
     files = directory(pages, bundle.name, bundle.revision)

@@ -33,7 +33,7 @@ def alike(grounds: LawContext) -> set[str]:
 
 
 @pytest.mark.slow
-def test_every_path_says_the_same_of_our_policies() -> None:
+def test_every_path_decides_the_same_of_our_policies() -> None:
     """An example with parameters, an exemption and every path."""
     grounds = LawContext(load_bundle())
     # Of the first two admission has no say: there are names that ARM spells otherwise.
@@ -87,7 +87,7 @@ def test_the_process_is_given_directories_data_selection_and_parameters(tmp_path
     assert alike(grounds) == set(PATHS)
 
 
-def test_a_bundle_that_no_process_can_be_given_is_said_aloud(tmp_path: Path) -> None:
+def test_a_bundle_that_no_process_can_be_given_is_reported(tmp_path: Path) -> None:
     """One that was made in memory is judged here alone, and the run says so."""
     read = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true"))}))
     made: Bundle = replace(read, digest="another")
@@ -109,7 +109,7 @@ def test_a_path_that_leaves_out_a_resource_in_silence_is_found(tmp_path: Path, m
     assert violation.message == "`policyeng.load_snapshot` gives other findings"
 
 
-def test_documents_are_judged_alike(tmp_path: Path) -> None:
+def test_documents_are_evaluated_alike(tmp_path: Path) -> None:
     """Policies of others judge the file as it was written, on every path that has a file."""
     text = "package main\nimport rego.v1\ndeny contains msg if {\n\tcount(input.resources) > 0\n\tmsg := `found`\n}\n"
     grounds = LawContext(load_bundle(write(tmp_path, {"policy/a.rego": text})))

@@ -91,7 +91,7 @@ def _snapshot(case: dict[str, Any]) -> Snapshot:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_our_answer_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
+def test_our_outcome_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
     """The built-in policy answers about the first resource what the table says."""
     first = _resource(case.case["resources"][0])["id"]
     parameters = {case.policy: _complete(case.case["parameters"])} if "parameters" in case.case else {}
@@ -169,7 +169,7 @@ def test_the_page_has_every_policy_without_a_counterpart(bundle: policyeng.Bundl
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.policy)
-def test_the_page_says_what_the_cases_show(row: Row) -> None:
+def test_the_page_states_what_the_cases_show(row: Row) -> None:
     """A difference in the cases is one on the page; only what has no counterpart or no published condition has none."""
     cases = [case.case for case in CASES if case.policy == row.policy]
     answers = {case["peer"] == case["ours"] for case in cases}

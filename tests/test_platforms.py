@@ -62,7 +62,7 @@ def test_checks_work(tmp_path: Path, jobs: str) -> None:
         ),
     ],
 )
-def test_what_needs_posix_says_so(tmp_path: Path, words: tuple[str, ...], what: str) -> None:
+def test_what_needs_posix_is_marked(tmp_path: Path, words: tuple[str, ...], what: str) -> None:
     """In one line with a remedy."""
     ran = run(tmp_path, *words)
 

@@ -61,7 +61,7 @@ def test_the_header_is_complete(policy: Policy) -> None:
 
 
 @EACH
-def test_parameters_say_what_they_mean_and_refuse_what_is_misspelt(policy: Policy) -> None:
+def test_parameters_are_described_and_refuse_what_is_misspelt(policy: Policy) -> None:
     """No text is taken as it comes, no number without a bound, and no object with members that nobody reads."""
     for name, schema in policy.header.parameters.items():
         assert schema.get("description"), name
@@ -129,7 +129,7 @@ def test_titles_and_messages_are_unique(bundle: Bundle) -> None:
     ] == []
 
 
-def test_a_case_that_does_not_hold_is_found(tmp_path: Path) -> None:
+def test_a_failing_case_is_found(tmp_path: Path) -> None:
     """The runner can fail: a wrong outcome, a wrong path, a wrong absence."""
     more = "inspects: [/properties/n]\nwhen_absent: fail"
     cases = """

@@ -225,7 +225,7 @@ def test_the_next_free_id(area: str, in_area: list[str], elsewhere: list[str], d
         ("Microsoft.MachineLearningServices/workspaces", ("/properties/x",), "computeType"),
     ],
 )
-def test_examples_are_of_what_is_judged(
+def test_examples_are_of_what_is_evaluated(
     tmp_path: Path, language: str, judges: str, said: tuple[str, ...], unsaid: str
 ) -> None:
     """How to narrow it; options are taken in any letters."""
@@ -282,7 +282,7 @@ def test_a_manifest_that_leaves_the_area_out(tmp_path: Path, roots: str, path: s
     assert load_bundle(tmp_path).policies[0].header.since == "7.1"
 
 
-def test_what_is_lacking_is_said(tmp_path: Path) -> None:
+def test_what_is_lacking_is_reported(tmp_path: Path) -> None:
     """A type that no baseline has, and a signature that no longer holds."""
     write(tmp_path, {".manifest": "{}", ".signatures.json": "{}"})
     other = new(tmp_path, "acme/a", "--judges", "Microsoft.Search/searchServices")

@@ -72,7 +72,7 @@ def slept(_: object, seconds: float) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("ahead", [1, 3])
-def test_answers_come_in_the_order_of_the_tasks(count: int, ahead: int) -> None:
+def test_results_come_in_the_order_of_the_tasks(count: int, ahead: int) -> None:
     """Whichever process is done first; a forked one has the worker without its being pickled."""
     with processes(Doubling(), count, ahead=ahead) as spread:
         assert list(spread.each(doubled, [(number,) for number in range(9)])) == [2 * number for number in range(9)]
@@ -93,7 +93,7 @@ def test_a_new_process_is_sent_the_worker() -> None:
         assert list(spread.each(echoed, [("a",), ("b",)])) == ["a", "b"]
 
 
-def test_large_tasks_and_answers_block_nobody() -> None:
+def test_large_tasks_and_results_do_not_block() -> None:
     """Each side has more to send than a pipe holds, while the other has, too."""
     text = "x" * LARGE
     with processes(None, 2, ahead=4) as spread:
@@ -113,7 +113,7 @@ def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, said: str) 
     assert found == [Lost(said) if word == how else word for word in words]
 
 
-def test_nobody_is_left() -> None:
+def test_no_process_is_left() -> None:
     """What no process can do any more is lost, too, and waited for by nobody."""
     with processes(None, 2, ahead=2) as spread:
         tasks: list[Task[object]] = [spread.ask(ended, word) for word in ["killed", "killed", "a", "b"]]
@@ -122,7 +122,7 @@ def test_nobody_is_left() -> None:
         assert spread.outcome(spread.ask(ended, "c")) == Lost("was ended by SIGKILL")
 
 
-def test_a_lost_answer_is_an_error_with_a_remedy() -> None:
+def test_a_lost_result_is_an_error_with_a_remedy() -> None:
     """For those that need all of them."""
     with processes(None, 1) as spread, pytest.raises(EngineError, match=r"was ended by SIGKILL.*`--jobs`"):
         list(spread.each(ended, [("killed",)]))
@@ -139,7 +139,7 @@ def test_what_a_task_raises_is_raised_here() -> None:
     assert (ours.value.place, ours.value.remedy) == (("a.rego", "3"), "mend it")
 
 
-def test_leaving_does_not_wait_for_what_was_asked() -> None:
+def test_leaving_does_not_wait_for_tasks() -> None:
     """As after an error or an interrupt."""
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -161,7 +161,7 @@ def test_a_platform_without_forks_does_the_tasks_here(monkeypatch: pytest.Monkey
         assert list(spread.each(whose, [()])) == [os.getpid()]
 
 
-def test_a_process_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_be_started_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a container allows no more."""
 
     def refuse() -> int:

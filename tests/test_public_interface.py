@@ -48,7 +48,7 @@ def test_importing_costs_nothing() -> None:
     )
 
 
-def test_evaluate_reads_the_clock_only_when_asked_to(root: Path) -> None:
+def test_evaluate_reads_the_clock_only_on_request(root: Path) -> None:
     """Without `as_of` an evaluation is of now, with one it is of then."""
     snapshot = policyeng.load_snapshot(root / "samples/workspaces/compliant.json")
     bundle = policyeng.load_bundle()
