@@ -1,4 +1,4 @@
-"""A real Chromium for tests of pages: it says what a page asked for, and what went wrong in it."""
+"""A real Chromium for tests of pages: it records what a page requested, and what went wrong in it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Visit:
         dialog.dismiss()
 
     def require_quiet(self, address: str) -> None:
-        """Fail unless the page asked for nothing but itself, and said nothing."""
+        """Fail unless the page requested nothing but itself, and logged nothing."""
         assert self.requested == [address]
         assert self.said == []
 
@@ -69,7 +69,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def visit(browser: Browser, scripts: bool = True, dark: bool = False) -> Iterator[Visit]:
-    """A page of a new profile; where it asks for anything, says or does something of itself, is kept."""
+    """A page of a new profile; what it requests, logs or does of itself is recorded."""
     context = browser.new_context(java_script_enabled=scripts, color_scheme="dark" if dark else "light")
     context.set_default_timeout(10_000)
     visiting = Visit(context.new_page())

@@ -30,7 +30,7 @@ _ROLES = ("applies", "deny", "unknown")
 
 
 class Said(NamedTuple):
-    """What a policy says of a subject.
+    """The outcome of a policy for a subject.
 
     Attributes:
         outcome: `pass`, `fail`, `unknown`, `error`, `skipped` or `undecided`.
@@ -86,7 +86,7 @@ class MarkedEstate:
         return MarkedObject(entries) if isinstance(rest, MarkedObject) else entries
 
     def evaluate(self, snapshot: dict[str, Any]) -> list[Said]:
-        """What the policies say of a snapshot without markers."""
+        """The outcomes of a snapshot without markers."""
         thread = self.program.thread()
         found = []
         for rules, input_ in self.inputs(snapshot):
@@ -95,7 +95,7 @@ class MarkedEstate:
         return found
 
     def evaluate_marked(self, snapshot: dict[str, Any]) -> list[Said]:
-        """What they say of a snapshot with markers, first in the plain form."""
+        """The outcomes of a snapshot with markers, first in the plain form."""
         marked, handled = self.program.marked_thread(), self.program.handled_thread()
         found = []
         for rules, input_ in self.inputs(snapshot):
@@ -109,7 +109,7 @@ class MarkedEstate:
         return found
 
     def evaluate_handled(self, snapshot: dict[str, Any]) -> list[Said]:
-        """What they say in the form that handles markers alone."""
+        """The outcomes in the form that handles markers alone."""
         handled = self.program.handled_thread()
         found = []
         for rules, input_ in self.inputs(snapshot):
@@ -122,9 +122,9 @@ def _plain(thread: Thread, path: str) -> DecidedResult:
     return DecidedResult(thread.call(thread.uncached(path)), ())
 
 
-def _conclude(rules: dict[str, str], ask: Callable[[str], DecidedResult]) -> Said:
+def _conclude(rules: dict[str, str], query: Callable[[str], DecidedResult]) -> Said:
     try:
-        outcomes = {role: ask(rules[role]) for role in _ROLES if role in rules}
+        outcomes = {role: query(rules[role]) for role in _ROLES if role in rules}
     except rego.EvaluationError:
         return Said("error")
     applies = outcomes.get("applies", DecidedResult(True, ()))
@@ -143,7 +143,7 @@ def _conclude(rules: dict[str, str], ask: Callable[[str], DecidedResult]) -> Sai
 
 
 def check_soundness(estate: MarkedEstate, seed: int, most: int, samples: int) -> Tally:
-    """Put random markers into an estate, and compare what is decided with what holds for random values."""
+    """Put random markers into an estate, and compare the outcomes with those for random values."""
     random = Random(seed)  # noqa: S311  # nothing here is secret
     plain = estate.snapshot
     places = [find(plain["resources"], place) for place in pointers(plain["resources"])]
@@ -209,14 +209,14 @@ _KINDS = (
 
 
 class Traced(NamedTuple):
-    """What a policy says of a subject, and what it read."""
+    """The outcome of a policy for a subject, and what it read."""
 
     said: Said
     reads: frozenset[RecordedReads]
 
 
 def trace(estate: MarkedEstate, snapshot: dict[str, Any]) -> list[Traced]:
-    """What the policies say while their reads are recorded; resources are documents of their own by their ids."""
+    """The outcomes of the policies while their reads are recorded; resources are documents by their ids."""
     names = {id(resource): key for key, resource in dict.items(snapshot["by_id"])}
     marked, handled = estate.program.marked_thread(), estate.program.handled_thread()
     found = []
@@ -251,7 +251,7 @@ def is_affected(reads: frozenset[RecordedReads], document: str, pointer: str) ->
 
 
 def check_reads(estate: MarkedEstate, seed: int, changes: int) -> Tally:
-    """Change random fields of resources, and compare what policies say that did not read them."""
+    """Change random fields of resources, and compare the outcomes of policies that did not read them."""
     random = Random(seed)  # noqa: S311  # nothing here is secret
     plain = estate.snapshot
     rest = {name: value for name, value in plain.items() if name not in ("resources", "by_id", "by_type")}

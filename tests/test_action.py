@@ -48,18 +48,20 @@ def run(repository: Repository, step: str, **inputs: str) -> subprocess.Complete
 
 
 @pytest.mark.parametrize(
-    ("inputs", "asked"),
+    ("inputs", "expected"),
     [
         ({"package": "policyeng==0.1.0"}, "-m pip install --quiet policyeng==0.1.0"),
         ({"package": "dist/x.whl", "index_url": "https://i/simple"}, "--quiet --index-url https://i/simple dist/x.whl"),
     ],
 )
-def test_it_installs_what_is_named(repository: Repository, tmp_path: Path, inputs: dict[str, str], asked: str) -> None:
+def test_it_installs_what_is_named(
+    repository: Repository, tmp_path: Path, inputs: dict[str, str], expected: str
+) -> None:
     """Into an environment of its own, from the index that is named."""
     installed = run(repository, "install", **inputs)
 
     assert installed.returncode == 0, installed.stderr
-    assert (tmp_path / "policyeng" / "asked").read_text().strip().endswith(asked)
+    assert (tmp_path / "policyeng" / "asked").read_text().strip().endswith(expected)
 
 
 def check(repository: Repository, **inputs: str) -> subprocess.CompletedProcess[str]:

@@ -88,13 +88,13 @@ def test_old_failures_elsewhere_are_listed_only_on_request(bundle: Bundle, blame
     """Neither those of what is not looked at again nor those that are found again; all else stays the same."""
     before = [workspace("a", x=5), workspace("b", x=5), workspace("c")]
     for change in (workspace("c", x=1), workspace("c", x=2), workspace("b", x=5, y=1), workspace("d"), before[0]["id"]):
-        asked, short = (
+        full, short = (
             admitted(bundle, before, change, blame=blame, standing=standing).model_dump() for standing in (True, False)
         )
         changed = change if isinstance(change, str) else change["id"]
-        own = tuple(one for one in asked["standing"] if one["resource"] == changed)
-        assert len(asked["standing"]) > len(own)
-        assert short == {**asked, "standing": own}
+        own = tuple(one for one in full["standing"] if one["resource"] == changed)
+        assert len(full["standing"]) > len(own)
+        assert short == {**full, "standing": own}
 
 
 def test_an_old_failure_on_what_is_changed_denies_unless_only_the_new_is_blamed(bundle: Bundle) -> None:
@@ -247,7 +247,7 @@ def test_what_could_not_be_evaluated_before_either_denies_its_change(bundle: Bun
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"type": "t"}, "no string `id`"),
         ({"id": WORKSPACE, "type": 1}, "no string `type`"),
@@ -259,9 +259,9 @@ def test_what_could_not_be_evaluated_before_either_denies_its_change(bundle: Bun
         (5, "this is not a change"),
     ],
 )
-def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any, said: str) -> None:
+def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any, message: str) -> None:
     """By name, and in a list by its position."""
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         admitted(bundle, [], change)
     with pytest.raises(InputError, match="change 2"):
         admitted(bundle, [], [workspace("w"), change])

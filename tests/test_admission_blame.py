@@ -64,10 +64,10 @@ def test_what_cannot_be_decided_is_old_only_where_nothing_that_it_looks_at_chang
     assert lists(compared(before, after)) == {"there": [outcome]}
     assert lists(compared(before, after, there=False)) == ({"elsewhere": [ERROR]} if outcome is ERROR else {})
 
-    asked: list[Finding] = []
-    sorted_out(before, after, set(), lambda one: asked.append(one) or True)  # type: ignore[func-returns-value]
-    assert asked == before
-    assert asked[0] is before[0]
+    queried: list[Finding] = []
+    sorted_out(before, after, set(), lambda one: queried.append(one) or True)  # type: ignore[func-returns-value]
+    assert queried == before
+    assert queried[0] is before[0]
 
 
 @pytest.mark.parametrize("before", [FAIL, ERROR, UNKNOWN, None])
@@ -196,9 +196,9 @@ def bundle_reading(folder: Path, condition: str = "", more: str = "") -> Bundle:
 
 def decisions(bundle: Bundle, change: Any, before: Any = (), state: Snapshot = STATE, **options: Any) -> Decision:
     """The decision that blames what is introduced; the same from what the change affects and from everything."""
-    judging = AdmissionOptions(AS_OF, blame=Blame.INTRODUCED, **options)
-    quick = AdmissionSession(bundle, state).decide(change, judging, before)
-    assert decided_wholly(bundle, state, changes_of(change), judging, {}, changes_of(before)) == quick
+    settings = AdmissionOptions(AS_OF, blame=Blame.INTRODUCED, **options)
+    quick = AdmissionSession(bundle, state).decide(change, settings, before)
+    assert decided_wholly(bundle, state, changes_of(change), settings, {}, changes_of(before)) == quick
     return quick
 
 
@@ -288,11 +288,11 @@ def test_what_is_read_only_with_a_parameter_counts_with_it_alone(
     """As the condition has it."""
     more = "parameters: {roles: {type: array, default: []}}"
     bundle = bundle_reading(tmp_path, f"count(input.parameters.roles) > 0; {ANY}", more)
-    judging = AdmissionOptions(AS_OF, strict_unknown=True, blame=Blame.INTRODUCED)
+    options = AdmissionOptions(AS_OF, strict_unknown=True, blame=Blame.INTRODUCED)
 
     basis = AdmissionSession(bundle, STATE, {"T-A-1": {"roles": given}})
 
-    assert basis.decide(patch(MACHINE, x=2), judging).allowed is not is_touched
+    assert basis.decide(patch(MACHINE, x=2), options).allowed is not is_touched
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,10 @@ def built_in() -> Bundle:
 # ---------------------------------------------------------------- every kind, version and policy
 
 
-def without_unknown_keys(document: JsonObject, beside: BesideSnapshot, identity: str) -> JsonObject:
+def without_unknown_keys(document: JsonObject, supplied: BesideSnapshot, identity: str) -> JsonObject:
     """An object with the keys that its version has."""
     stripped = deepcopy(document)
-    for pointer, message in beside.read(document, identity).remarks:
+    for pointer, message in supplied.read(document, identity).remarks:
         if message.startswith("unknown key"):
             *above, last = pointer.split("/")[1:]
             here = stripped
@@ -63,11 +63,11 @@ def read_in(text: str, version: str) -> tuple[Change, Change] | None:
     """A resource, as JSON, read from objects that say the same: in the newest version, and in another one."""
     resource = json.loads(text)
     group, name, kind = READ[lowered(str(resource["type"]))]
-    identity, beside = str(resource["id"]), BesideSnapshot(Snapshot.model_validate({"resources": [resource]}))
+    identity, supplied = str(resource["id"]), BesideSnapshot(Snapshot.model_validate({"resources": [resource]}))
     document = object_of_resource(resource, group, name, kind, version)
-    document = without_unknown_keys(document, beside, identity)
+    document = without_unknown_keys(document, supplied, identity)
     latest = {**document, "apiVersion": f"{group}/{kind.versions[-1]}"}
-    newest, older = (beside.read(each, identity).entry for each in (latest, document))
+    newest, older = (supplied.read(each, identity).entry for each in (latest, document))
     if not (isinstance(newest, Placed) and isinstance(older, Placed)):
         return None
     return replaced(newest), replaced(older)
@@ -99,7 +99,7 @@ def read_at(snapshot: Snapshot, age: int) -> tuple[Snapshot, Snapshot, set[str]]
 
 def reading(snapshot: Snapshot) -> object:
     """What policies can tell of a snapshot; not why something cannot be read, which names the version."""
-    carried = {key: sorted(said.pointers) for key, said in snapshot.carried.items()}
+    carried = {key: sorted(entry.pointers) for key, entry in snapshot.carried.items()}
     unread = {key: sorted(notes) for key, notes in snapshot.unreadable.items()}
     return json.dumps([snapshot.resources, unread, carried], sort_keys=True)
 
@@ -156,9 +156,7 @@ def test_a_violation_in_any_version_is_never_weaker_than_in_the_newest(policy: P
             if reading(sides[0]) != reading(sides[1]):  # what reads alike is judged alike
                 newest, older = (outcome(policy, side, case.identity, case) for side in sides[:2])
                 assert RANK[older] >= RANK[newest], (case.name, age, newest, older)
-    if any(lowered(judged.type) in READ for judged in policy.header.judges) and any(
-        True for _ in failing_cases(policy)
-    ):
+    if any(lowered(entry.type) in READ for entry in policy.header.judges) and any(True for _ in failing_cases(policy)):
         assert seen, "no case of the policy was tried"
 
 
@@ -178,13 +176,13 @@ def test_violations_are_failures_in_the_newest_version_too() -> None:
             if sides is not None and outcome(policy, sides[0], case.identity, case) == "fail":
                 failing.setdefault(kind, set()).add(policy.id)
 
-    judged = {
+    evaluated = {
         lowered(one.type)
         for policy in POLICIES
         if any(True for _ in failing_cases(policy))
         for one in policy.header.judges
     }
-    assert failing.keys() == judged & READ.keys()
+    assert failing.keys() == evaluated & READ.keys()
     assert len(failing["microsoft.machinelearningservices/workspaces"]) > 2
     assert len(failing["microsoft.machinelearningservices/workspaces/computes"]) > 10
 
@@ -212,17 +210,17 @@ def decided(document: JsonObject, *, strict: bool = False) -> tuple[bool, list[s
     bundle = selected(built_in(), ["AML-NET-001"])
     denied: list[str] = []
 
-    def admit(held: Sequence[Change], changes: Sequence[Change]) -> Decision:
+    def admit(prior: Sequence[Change], changes: Sequence[Change]) -> Decision:
         options = {"strict_unknown": strict, "blame": Blame.INTRODUCED}
-        judging = AdmissionOptions(datetime(2026, 6, 1, tzinfo=UTC), **options)  # type: ignore[arg-type]  # of one each
+        settings = AdmissionOptions(datetime(2026, 6, 1, tzinfo=UTC), **options)  # type: ignore[arg-type]  # of one each
         decision = policyeng.admit(
-            bundle, state, changes, as_of=judging.as_of, before=held, strict_unknown=strict, blame=judging.blame
+            bundle, state, changes, as_of=settings.as_of, before=prior, strict_unknown=strict, blame=settings.blame
         )
         denied.extend(finding.policy for finding in decision.denied)
         return decision
 
-    answer = review(document, BesideSnapshot(state), admit).answer["response"]
-    return answer["allowed"], denied
+    response = review(document, BesideSnapshot(state), admit).answer["response"]
+    return response["allowed"], denied
 
 
 @pytest.mark.parametrize("strict", [False, True])

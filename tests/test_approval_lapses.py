@@ -86,7 +86,7 @@ def _needed(resources: tuple[JsonObject, ...], approvals: tuple[Approval, ...], 
 
 def _expected(relying: dict[str, Outcome], after: dict[str, Outcome]) -> Outcome:
     """What AML-SKU-106 says of an approval by what AML-SKU-101 says with it alone, and of all at its end."""
-    left = {(said, after[compute]) for compute, said in relying.items() if after[compute] is not Outcome.PASS}
+    left = {(outcome, after[compute]) for compute, outcome in relying.items() if after[compute] is not Outcome.PASS}
     if (Outcome.PASS, Outcome.FAIL) in left:
         return Outcome.FAIL
     return Outcome.UNKNOWN if left else Outcome.PASS
@@ -103,7 +103,7 @@ def test_an_approval_is_in_use_where_alone_it_makes_a_compute_pass(
     findings: dict[str, Finding] = {
         found.resource: found for found in evaluate(LAPSING, snapshot, as_of=AS_OF).findings
     }
-    bare = {compute for compute, said in _needed(resources, (), AS_OF).items() if said is Outcome.FAIL}
+    bare = {compute for compute, outcome in _needed(resources, (), AS_OF).items() if outcome is Outcome.FAIL}
     for approval in approvals:
         alone = _needed(resources, (approval,), AS_OF)
         relying = {compute: alone[compute] for compute in bare if alone[compute] is not Outcome.FAIL}

@@ -24,7 +24,7 @@ def audited(azure: Azure, folder: Path, *words: str, more: str = "") -> Ran:
 
 def open_workspace() -> Azure:
     """A workspace that is open to all."""
-    return Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {"publicNetworkAccess": "Enabled"}})
+    return Azure().add({"id": WORKSPACE, "location": "eastus", "properties": {"publicNetworkAccess": "Enabled"}})
 
 
 def test_a_subscription_is_one_part_that_is_kept(tmp_path: Path) -> None:
@@ -66,4 +66,4 @@ def test_what_does_not_fit_is_a_usage_error(tmp_path: Path, more: str, message: 
     """Nothing is asked, and nothing is kept."""
     azure = open_workspace()
     ran = audited(azure, tmp_path, "run", "live", more=more)
-    assert (ran.returncode, message in ran.stderr, not azure.asked) == (3, True, True)
+    assert (ran.returncode, message in ran.stderr, not azure.requests) == (3, True, True)

@@ -28,7 +28,7 @@ from tests.bundles import workspace, write
 SNAPSHOT = orjson.dumps({"snapshotVersion": 1, "resources": [workspace("w", x=0, owner="o")]})
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Responses(BaseHTTPRequestHandler):
     """Answers by path; `/private` wants the user `me` with `p:w`, and `/away` leads to another host."""
 
     def do_GET(self) -> None:  # as it is called
@@ -70,7 +70,7 @@ class _Answers(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def host() -> Iterator[str]:
     """Host and port of a server."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Responses) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"127.0.0.1:{server.server_address[1]}"
@@ -100,9 +100,9 @@ def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:
     """One that holds nothing to judge is then an error."""
     write(tmp_path, {"w.json": SNAPSHOT.decode(), "notes.json": '{"a": 1}'})
     assert parts(tmp_path / "w.json") == [("w.json", 1, [])]
-    (_, nothing, said) = parts(tmp_path / "notes.json")[0]
+    (_, nothing, message) = parts(tmp_path / "notes.json")[0]
     assert nothing is None
-    assert said[0].startswith("unsupported format")
+    assert message[0].startswith("unsupported format")
 
 
 def test_two_parts_of_one_name_are_an_error(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_url_is_a_part_without_its_secrets(host: str) -> None:
     url = f"http://me:p%3Aw@{host}/private?sig=secret#x"
     assert parts(url) == [(f"http://{host}/private", 1, [])]
     wrong = f"http://me:wrong@{host}/private?sig=secret"
-    (name, nothing, said) = parts(wrong)[0]
+    (name, nothing, message) = parts(wrong)[0]
     assert (name, nothing) == (f"http://{host}/private", None)
-    assert said == ["the server answers 401; see that it can be reached, and that it may be read without signing in"]
+    assert message == ["the server answers 401; see that it can be reached, and that it may be read without signing in"]
     assert hide_secrets(url) == f"http://{host}/private"
 
 
@@ -233,12 +233,12 @@ def test_the_files_of_a_folder_can_be_one_part(tmp_path: Path) -> None:
     one, two = workspace("one"), workspace("two")
     compute = {"id": f"{one['id']}/computes/c", "type": f"{one['type']}/computes", "properties": {}}
     files = {"a/workspace.json": one, "a/deep/computes.json": compute, "two.json": two, "a/.hidden/x.json": two}
-    write(tmp_path / "in", {name: orjson.dumps(held).decode() for name, held in files.items()})
+    write(tmp_path / "in", {name: orjson.dumps(content).decode() for name, content in files.items()})
     estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
     found = {part.name: part.snapshot for part in parts_of(estate, load_bundle().wanted)}
 
-    assert {name: held and len(held.resources) for name, held in found.items()} == {"a": 2, "in": 1}
-    assert {origin.file for held in found.values() if held for origin in held.origins.values()} == {
+    assert {name: content and len(content.resources) for name, content in found.items()} == {"a": 2, "in": 1}
+    assert {origin.file for content in found.values() if content for origin in content.origins.values()} == {
         *("a/workspace.json", "a/deep/computes.json", "in/two.json")
     }
 
@@ -249,13 +249,13 @@ def test_a_folder_is_taken_over_until_a_file_comes_goes_or_changes(tmp_path: Pat
     estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
     wanted = load_bundle().wanted
     sources = [source for source in sources_of(estate) if isinstance(source, PartSource)]
-    asked = [read(source, wanted).asked for source in sources]
+    requests = [read(source, wanted).asked for source in sources]
 
-    assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [True, True]
+    assert [is_unchanged(source, one) for source, one in zip(sources, requests, strict=True)] == [True, True]
     write(tmp_path / "in", {"a/deep/more.json": "{}"})
-    assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [False, True]
+    assert [is_unchanged(source, one) for source, one in zip(sources, requests, strict=True)] == [False, True]
     (tmp_path / "in/b/w.json").write_bytes(SNAPSHOT + b" ")
-    assert not is_unchanged(sources[1], asked[1])
+    assert not is_unchanged(sources[1], requests[1])
 
 
 def test_what_is_excluded_is_no_part(tmp_path: Path) -> None:
@@ -269,6 +269,6 @@ def test_what_is_excluded_is_no_part(tmp_path: Path) -> None:
     assert [part.name for part in parts_of(estate, wanted, walk) if part.snapshot] == ["a/w.json"]
     together = estate.model_copy(update={"together": True})
     [source] = [one for one in sources_of(together, walk) if isinstance(one, PartSource)]
-    asked = read(source, wanted).asked
-    assert is_unchanged(source, asked)
-    assert not is_unchanged(replace(source, walk=FileWalk(excluded(["w.json"], tmp_path))), asked)
+    requests = read(source, wanted).asked
+    assert is_unchanged(source, requests)
+    assert not is_unchanged(replace(source, walk=FileWalk(excluded(["w.json"], tmp_path))), requests)

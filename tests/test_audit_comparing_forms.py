@@ -168,11 +168,11 @@ def forms_of_everything() -> list[tuple[str, str]]:
             omitted=3,
         )
     ]
-    said: list[tuple[str, str]] = [(name, form(courses)) for name, form in trends.COURSES.items()]
-    said += [(name, form(lives)) for name, form in trends.LIVES.items()]
-    said += [(name, form(outlooks)) for name, form in forecast.FORMS.items()]
-    said += [(name, form(impacts)) for name, form in impact.FORMS.items()]
-    return said
+    forms: list[tuple[str, str]] = [(name, form(courses)) for name, form in trends.COURSES.items()]
+    forms += [(name, form(lives)) for name, form in trends.LIVES.items()]
+    forms += [(name, form(outlooks)) for name, form in forecast.FORMS.items()]
+    forms += [(name, form(impacts)) for name, form in impact.FORMS.items()]
+    return forms
 
 
 def test_hostile_names_do_nothing_in_any_form() -> None:

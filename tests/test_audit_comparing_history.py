@@ -77,9 +77,9 @@ def test_exemptions_policies_and_parts_make_turns(audited: Audited, tmp_path: Pa
     audited.audit()
 
     (life,) = lives_on(audited, "one")
-    said = [(turn.run, turn.turn, turn.exempt, [c.kind for (c,) in turn.causes][:1]) for turn in life.turns]
+    turns = [(turn.run, turn.turn, turn.exempt, [c.kind for (c,) in turn.causes][:1]) for turn in life.turns]
 
-    assert said == [
+    assert turns == [
         (1, "began", False, []),
         (2, "changed", True, [CauseKind.EXEMPTION]),
         (3, "changed", False, [CauseKind.EXEMPTION]),
@@ -118,14 +118,14 @@ def test_only_the_selected_turns_are_listed(audited: Audited) -> None:
     second = audited.audit()
 
     spans = audited.store.spans("production")
-    told = list(list_histories(audited.store, "production", spans, lambda run: run.number == second.number))
+    listed = list(list_histories(audited.store, "production", spans, lambda run: run.number == second.number))
 
-    assert [(life.policy, life.resource.rpartition("/")[2], life.turns[0].turn) for life in told] == [
+    assert [(life.policy, life.resource.rpartition("/")[2], life.turns[0].turn) for life in listed] == [
         ("T-A-1", "one", "fixed"),
         ("T-A-1", "two", "new"),
         ("T-B-1", "one", "new"),
     ]
-    assert [[at.path for (cause,) in life.turns[0].causes for at in cause.paths] for life in told] == [
+    assert [[at.path for (cause,) in life.turns[0].causes for at in cause.paths] for life in listed] == [
         ["/properties/x"],
         ["/properties/x"],
         ["/properties/owner"],

@@ -72,9 +72,9 @@ def test_the_first_time_it_is_one_summary(audited: Audited, web: WebServer) -> N
     audited.put("b", {f"w{number}": {"x": 1} for number in range(300)})
     audited.audit()
 
-    told = send_notifications(audited.store, [target(web)], {}, NOW)
+    sent = send_notifications(audited.store, [target(web)], {}, NOW)
 
-    assert lines_of(told) == ["notify ops: 1 message sent"]
+    assert lines_of(sent) == ["notify ops: 1 message sent"]
     [body] = web.bodies
     assert body["title"] == "policyeng: production: 601 findings to begin with"
     assert "301 high, 300 low" in body["message"]
@@ -210,7 +210,7 @@ def test_a_part_that_cannot_be_evaluated_fully_is_notified(audited: Audited) -> 
     audited.write("b", document(workspace("three", x=0, owner="o"), {"id": "<id>", "type": "x/y"}))
     audited.audit()
     audited.audit()
-    first, second = (find_news(audited.store, "production", told) for told in (1, 2))
+    first, second = (find_news(audited.store, "production", number) for number in (1, 2))
 
     assert first is not None
     assert second is not None
@@ -241,9 +241,9 @@ def test_what_goes_beyond_the_rate_is_put_together(audited: Audited, web: WebSer
     send_notifications(audited.store, targets, {}, NOW)
     audited.write("b", document(*(tagged(f"w-{owner}", owner, x=1, owner="o") for owner in owners)))
     audited.audit()
-    told = send_notifications(audited.store, targets, {}, NOW)
+    sent = send_notifications(audited.store, targets, {}, NOW)
 
-    assert [(each.sent, each.waiting) for each in told] == [(4, 0)]
+    assert [(each.sent, each.waiting) for each in sent] == [(4, 0)]
     titles = [body["title"] for body in web.bodies[1:]]
     assert titles[:3] == [f"policyeng: production: 1 new, 0 fixed for team-0{number}" for number in range(3)]
     assert titles[3:] == ["policyeng: 9 notifications in one"]
@@ -252,8 +252,8 @@ def test_what_goes_beyond_the_rate_is_put_together(audited: Audited, web: WebSer
 
     audited.put("b", {"three": FINE})
     audited.audit()
-    held = send_notifications(audited.store, targets, {}, NOW + MINUTE)
-    assert lines_of(held) == ["notify ops: 12 held back by its rate"]
+    waiting = send_notifications(audited.store, targets, {}, NOW + MINUTE)
+    assert lines_of(waiting) == ["notify ops: 12 held back by its rate"]
     later = send_due(audited.store, targets, {}, NOW + 61 * MINUTE)
     assert [(each.sent, each.waiting) for each in later] == [(5, 0)]
 
@@ -262,9 +262,9 @@ def test_what_does_not_arrive_is_tried_again_ever_later(audited: Audited, web: W
     """After a minute, then two, and so on; after three days it waits for somebody to ask."""
     targets = [target(web)]
     web.status = 503
-    told = send_notifications(audited.store, targets, {}, NOW)
-    assert told[0].fault
-    assert lines_of(told)[0].startswith("notify ops: 1 not sent and tried again later (")
+    sent = send_notifications(audited.store, targets, {}, NOW)
+    assert sent[0].fault
+    assert lines_of(sent)[0].startswith("notify ops: 1 not sent and tried again later (")
     assert send_due(audited.store, targets, {}, NOW + 59 * timedelta(seconds=1)) == []
     assert send_due(audited.store, targets, {}, NOW + MINUTE)[0].fault
     assert send_due(audited.store, targets, {}, NOW + 2 * MINUTE) == []
@@ -292,11 +292,11 @@ def test_a_message_that_is_refused_for_its_content_keeps_back_no_other(audited: 
         store_failure_messages(audited.store, targets, "production", reason, NOW)
     assert [(each.sent, each.waiting) for each in send_due(audited.store, targets, {}, NOW)] == [(0, 3)]
     assert send_due(audited.store, targets, {}, NOW + timedelta(seconds=59)) == []
-    told = send_due(audited.store, targets, {}, NOW + MINUTE)
+    sent = send_due(audited.store, targets, {}, NOW + MINUTE)
 
-    assert [(each.sent, each.waiting) for each in told] == [(2, 1)]
-    said = [re.search(r"audited: (\w+)", body["message"]) for body in web.bodies]
-    assert [found and found[1] for found in said] == ["first", "second", "third", "first"]
+    assert [(each.sent, each.waiting) for each in sent] == [(2, 1)]
+    matches = [re.search(r"audited: (\w+)", body["message"]) for body in web.bodies]
+    assert [found and found[1] for found in matches] == ["first", "second", "third", "first"]
 
 
 def test_who_is_killed_while_sending_sends_again(audited: Audited, web: WebServer) -> None:

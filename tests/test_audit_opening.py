@@ -105,7 +105,7 @@ def test_a_damaged_store_gives_a_message(tmp_path: Path) -> None:
         assert "the database refuses (file is not a database)" in ran.stderr
 
 
-def ask_a_frozen_backend(store: Store, backends: list[int]) -> None:
+def query_a_frozen_backend(store: Store, backends: list[int]) -> None:
     """Stop the process that answers a connection, note its number, and ask something."""
     with store.reading() as connection:
         backends.append(connection.scalar(text("SELECT pg_backend_pid()")) or 0)
@@ -121,7 +121,7 @@ def test_a_frozen_server_is_given_up(postgres: Postgres, monkeypatch: pytest.Mon
     with open_store(url, create=True) as store:
         backends: list[int] = []
         with pytest.raises(StoreError, match=r"the server did not answer within 1\.5 seconds"):
-            ask_a_frozen_backend(store, backends)
+            query_a_frozen_backend(store, backends)
         os.kill(backends[0], signal.SIGCONT)
         parent = int((postgres.folder / "kept" / "postmaster.pid").read_text().split()[0])
         os.kill(parent, signal.SIGSTOP)

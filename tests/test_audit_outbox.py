@@ -97,14 +97,14 @@ def configured(folder: Path, url: str, store: str, **more: str) -> None:
 def test_an_audit_that_is_killed_while_it_notifies_loses_nothing(tmp_path: Path, store_url: str) -> None:
     """Its run is kept, and its message is sent again once it is due: twice rather than never."""
     with listening(WebServer()) as web:
-        web.hold.clear()
+        web.released.clear()
         configured(tmp_path, f"json://{web.address}/hook", store_url)
         line = [sys.executable, "-m", "policyeng", "audit", "run", "--policy", "policies"]
         environ = {**os.environ, "PYTHONPATH": str(ROOT)}
         with subprocess.Popen(line, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL) as process:
             assert web.came.wait(60)
             process.kill()
-        web.hold.set()
+        web.released.set()
         with open_store(store_url) as store:
             assert len(store.runs("production")) == 1
             [notice] = Outbox(store).unsent()
@@ -183,17 +183,17 @@ def test_a_test_is_sent_to_those_who_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (("--test", "opps"), "unknown notification target `opps`; did you mean `ops`; choose from ops"),
         (("--test", "--retry"), "`--test`, `--retry` and `--list` cannot be combined"),
         (("--list",), "there is no store; `policyeng audit run` makes it"),
     ],
 )
-def test_invalid_options_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     """With a remedy."""
     configured(tmp_path, "json://127.0.0.1:1/", "sqlite:///audits.db")
     ran = policyeng("audit", "notify", *arguments, folder=tmp_path)
 
     assert ran.returncode in (2, 3)
-    assert said in ran.stderr
+    assert expected in ran.stderr

@@ -156,8 +156,8 @@ def test_a_run_warns_of_a_clock_that_goes_backwards(tmp_path: Path) -> None:
     assert "clock" not in warnings("e", "2026-06-02T00:00:00Z") + warnings("e", "2026-06-02T00:00:00Z") + warnings(
         "f", "2026-06-01T00:00:00Z"
     )
-    said = warnings("e", "2026-06-01T00:00:00Z")
+    messages = warnings("e", "2026-06-01T00:00:00Z")
     assert (
         "warning: clock: the clock 2026-06-01T00:00:00Z is earlier than 2026-06-02T00:00:00Z, the clock of run 2"
-        in said
+        in messages
     )

@@ -86,20 +86,20 @@ class Scheduled:
         for line in self.process.stderr:
             self._coming.put(line.rstrip("\n"))
 
-    def until(self, said: str) -> str:
+    def until(self, message: str) -> str:
         """The next line that says something."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
             with suppress(queue.Empty):
                 self.lines.append(self._coming.get(timeout=1))
-                if said in self.lines[-1]:
+                if message in self.lines[-1]:
                     return self.lines[-1]
-        pytest.fail(f"nothing says {said!r}: {self.lines}")
+        pytest.fail(f"nothing says {message!r}: {self.lines}")
 
-    def once(self, said: str) -> None:
+    def once(self, message: str) -> None:
         """Wait until a line says something, if none has said it already: audits side by side end in any order."""
-        if not any(said in line for line in self.lines):
-            self.until(said)
+        if not any(message in line for line in self.lines):
+            self.until(message)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""
@@ -135,8 +135,8 @@ class SlowServer(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Slow)
-        self.asked = threading.Event()
-        self.answering = threading.Event()
+        self.requested = threading.Event()
+        self.released = threading.Event()
 
     @property
     def url(self) -> str:
@@ -149,8 +149,8 @@ class _Slow(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer when it is time."""
-        self.server.asked.set()
-        self.server.answering.wait(_PATIENCE)
+        self.server.requested.set()
+        self.server.released.wait(_PATIENCE)
         content = orjson.dumps({"snapshotVersion": 1, "resources": [workspace("slow", x=0, owner="o")]})
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -169,7 +169,7 @@ def slow() -> Iterator[SlowServer]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
-    server.answering.set()
+    server.released.set()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -197,11 +197,11 @@ def test_the_audit_under_way_is_ended_before_the_schedule(folder: Folder, slow: 
     """It is kept, as is another that ended before."""
     folder.configure(estate("slow", slow.url, every="PT1H"), estate("then", "b.json", every="PT1H"))
     with scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         schedule.until("then: run ")
         schedule.send(signal.SIGTERM)
         schedule.until("slow: waiting up to")
-        slow.answering.set()
+        slow.released.set()
         schedule.until("slow: run ")
         assert schedule.ended() == 0
 
@@ -213,7 +213,7 @@ def test_an_audit_that_does_not_end_in_time_is_left(folder: Folder, slow: SlowSe
     """The schedule ends with exit 0 all the same, says so, and the store has no half of it."""
     folder.configure(estate("slow", slow.url, every="PT1H"))
     with scheduled(folder, "--drain-seconds", "0.2") as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         schedule.send(signal.SIGINT)
         assert schedule.ended() == 0
 
@@ -226,7 +226,7 @@ def test_a_second_signal_ends_it_at_once(folder: Folder, slow: SlowServer) -> No
     """With the exit that shells give for it."""
     folder.configure(estate("slow", slow.url, every="PT1H"))
     with scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         schedule.send(signal.SIGTERM)
         schedule.until("slow: waiting up to")
         schedule.send(signal.SIGTERM)
@@ -245,7 +245,7 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
         estate("later", "b.json", cron=f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"),
     )
     with scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         folder.configure(kept, estate("bad", "b.json", cron="0 3 * * 9"))
         schedule.send(signal.SIGHUP)
         assert "(bad day-of-week)" in schedule.until("the configuration is unchanged")
@@ -261,7 +261,7 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
             line.partition(" schedule: ")[2] for line in schedule.lines
         }
         schedule.once("new: run ")
-        slow.answering.set()
+        slow.released.set()
         schedule.once("slow: run ")
         schedule.send(signal.SIGTERM)
         assert schedule.ended() == 0
@@ -274,10 +274,10 @@ def test_an_estate_that_waits_for_a_server_delays_no_other(folder: Folder, slow:
     """The other is audited again and again meanwhile."""
     folder.configure(estate("slow", slow.url, every="PT1H"), estate("quick", "b.json", every="PT1S"))
     with scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         for number in (1, 2):
             schedule.until(f"quick: run {number}:")
-        slow.answering.set()
+        slow.released.set()
         schedule.until("slow: run ")
         schedule.send(signal.SIGTERM)
         assert schedule.ended() == 0
@@ -328,9 +328,9 @@ def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) ->
     """Neither by this schedule, whose next time is passed over, nor beside another process."""
     folder.configure(estate("slow", slow.url, every="PT1S"), estate("taken", "b.json", every="PT1H"))
     with open_store(folder.url, create=True) as store, run_lock(store.engine, "taken"), scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         schedule.until("slow: skipped: its last audit is still waiting or running")
-        slow.answering.set()
+        slow.released.set()
         schedule.once("taken: skipped: another process is auditing it")
         schedule.send(signal.SIGTERM)
         assert schedule.ended() == 0
@@ -406,7 +406,7 @@ def test_the_list_states_when(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "arguments", "said"),
+    ("table", "arguments", "message"),
     [
         (estate("one", "a.json"), (), "no estate has audit times"),
         (
@@ -419,11 +419,11 @@ def test_the_list_states_when(folder: Folder) -> None:
     ],
 )
 def test_what_cannot_be_scheduled_is_refused_at_once(
-    folder: Folder, table: str, arguments: tuple[str, ...], said: str
+    folder: Folder, table: str, arguments: tuple[str, ...], message: str
 ) -> None:
     """With exit 3 and a remedy."""
     folder.configure(table)
     ran = policyeng("audit", "schedule", *arguments, folder=folder.path)
 
     assert (ran.returncode, ran.stdout) == (3, "")
-    assert said in ran.stderr
+    assert message in ran.stderr

@@ -181,13 +181,13 @@ def test_the_command_reports_what_is_verified_and_what_is_not(tmp_path: Path) ->
     audited = Audited(tmp_path)
     head = audited.audit().hash
     url = ("--store", audited.url)
-    held = policyeng("audit", "verify-history", *url, "--expect", head)
-    assert (held.returncode, held.stdout) == (0, f"1 run: no row was altered\nhead {head}\n")
+    checked = policyeng("audit", "verify-history", *url, "--expect", head)
+    assert (checked.returncode, checked.stdout) == (0, f"1 run: no row was altered\nhead {head}\n")
     with writing(audited.store.engine) as connection:
         connection.execute(update(RUNS).values(estate="elsewhere"))
     broken = policyeng("audit", "verify-history", *url)
     assert broken.returncode == 2
     assert "policyeng: runs: run 1: its document is of another number or estate" in broken.stderr
-    told = policyeng("audit", "verify-history", *url, "--format", "json")
-    assert '"table": "runs"' in told.stdout
+    report = policyeng("audit", "verify-history", *url, "--format", "json")
+    assert '"table": "runs"' in report.stdout
     audited.close()

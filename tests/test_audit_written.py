@@ -37,8 +37,8 @@ def test_evaluations_are_written_as_pydantic_writes_them() -> None:
         findings = kept.contents[kept.findings]
 
         assert findings == evaluation.model_dump_json(by_alias=True, include={"findings"}, fallback=str).encode()
-        said = evaluation.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
-        whole = {"findings": digest_of(findings), "given": 0, "evaluation": orjson.Fragment(said)}
+        expected = evaluation.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
+        whole = {"findings": digest_of(findings), "given": 0, "evaluation": orjson.Fragment(expected)}
         assert kept.contents[kept.digest] == orjson.dumps(whole)
         assert compute_span_states(Findings.of(evaluation.findings)) == read_span_states(findings)
         assert evaluation_of(kept.contents[kept.digest], findings) == evaluation

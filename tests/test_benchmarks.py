@@ -62,7 +62,7 @@ def test_an_estate_is_met_from_every_side(made: Prepared) -> None:
 
     assert {role for _, _, role, _, _ in expected.said} == {"deny", "unknown"}
     assert expected.judged is not None
-    assert expected.judged > len({said[:2] for said in expected.said})
+    assert expected.judged > len({verdict[:2] for verdict in expected.said})
 
 
 @pytest.mark.slow
@@ -218,13 +218,13 @@ def test_starts_and_processes_have_their_own_bars() -> None:
         (WHOLE, CONFTEST, 10_000, 8.0),
     )
 
-    said = {target.what.split(",")[0]: (target.measured, target.met) for target in targets(outcome)}
+    by_name = {target.what.split(",")[0]: (target.measured, target.met) for target in targets(outcome)}
     start, exec_ = (target for target in targets(outcome) if target.what.startswith("start of"))
 
-    assert said["two processes"] == ("1.7x", True)
+    assert by_name["two processes"] == ("1.7x", True)
     assert (start.measured, start.met) == ("1.60x", False)
     assert (exec_.measured, exec_.met) == ("1.45x", True)
-    assert said["the same: Conftest"] == ("8.0x", True)
+    assert by_name["the same: Conftest"] == ("8.0x", True)
 
 
 def test_memory_that_grows_misses_its_target() -> None:

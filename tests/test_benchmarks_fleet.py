@@ -20,9 +20,9 @@ def test_every_workspace_is_a_file_with_ids_of_its_own(tmp_path: Path) -> None:
 
     fleet.change()
 
-    held = [{resource["id"] for resource in load_snapshot(file).resources} for file in files]
-    assert [len(ids) for ids in held] == [12, 12, 12]
-    assert len(set.union(*held)) == 36
+    by_file = [{resource["id"] for resource in load_snapshot(file).resources} for file in files]
+    assert [len(ids) for ids in by_file] == [12, 12, 12]
+    assert len(set.union(*by_file)) == 36
     assert [file.read_bytes() == content for file, content in zip(files, before, strict=True)] == [True, False, True]
 
 

@@ -18,7 +18,9 @@ from benchmarks.family import Watch, cpu_seconds, family
 from policyeng.bundle import load_bundle
 from policyeng.bundle.assembling import pack_bundle
 
-HOLDING = "import sys; held = bytearray(64 << 20); held[::4096] = b'x' * (len(held) // 4096); print(); sys.stdin.read()"
+ALLOCATING = (
+    "import sys; held = bytearray(64 << 20); held[::4096] = b'x' * (len(held) // 4096); print(); sys.stdin.read()"
+)
 
 
 def test_a_fleet_is_the_same_every_time_and_no_two_of_it_are_alike() -> None:
@@ -32,7 +34,7 @@ def test_a_fleet_is_the_same_every_time_and_no_two_of_it_are_alike() -> None:
 
 def test_what_a_family_takes_is_that_of_all_its_members() -> None:
     """A child that holds 64 MB and does nothing more."""
-    with subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen([sys.executable, "-c", ALLOCATING], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
         with Watch(child.pid, every=0.01) as watch:

@@ -39,8 +39,8 @@ class Once:
     def run(self, url: str, requests: Sequence[Request], *phases: Phase) -> list[Load]:
         """Send them, and compare the answers."""
         for each in requests:
-            answer = httpx.post(url, content=each.body, headers={"Content-Type": "application/json"}, timeout=60)
-            assert answer.text.rstrip().endswith(each.says)
+            response = httpx.post(url, content=each.body, headers={"Content-Type": "application/json"}, timeout=60)
+            assert response.text.rstrip().endswith(each.says)
             assert len(each.says) > len("{}")
         return [load(phase.rate, wrong=self.wrong) for phase in phases]
 
@@ -118,8 +118,8 @@ def test_a_wrong_response_in_the_overload_stops_the_run() -> None:
 def test_what_k6_did_not_see_is_nothing() -> None:
     """It leaves out what nothing was added to."""
     values = {"count": 3, "med": 1.5, "p(99)": 2.0, "max": 2.5}
-    said = load_of({"a_right": {"values": values}}, Phase("a", 5, 1, 10))
+    found = load_of({"a_right": {"values": values}}, Phase("a", 5, 1, 10))
 
-    assert said == Load(5, 1, Times(3, 1.5, 2.0, 2.5), 0, NEVER, 0, 0, 0)
-    assert said.whole
+    assert found == Load(5, 1, Times(3, 1.5, 2.0, 2.5), 0, NEVER, 0, 0, 0)
+    assert found.whole
     assert not load_of({}, Phase("a", 5, 1, 10)).whole

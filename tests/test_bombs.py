@@ -100,9 +100,9 @@ def test_a_server_keeps_running_after_each_bomb(folder: Path) -> None:
     bundle_of(folder, CHOSEN)
     with running(folder, "--policy", "policies", "--snapshot", "state/s.json", command=SERVE) as (server, address):
         for _ in range(2):
-            answer = httpx.post(f"{address}/v1/admit", json=SUBJECT, timeout=60)
+            response = httpx.post(f"{address}/v1/admit", json=SUBJECT, timeout=60)
             # A busy machine may take longer than the server waits.
-            assert answer.status_code == 503 or answer.json()["allowed"] is False, answer.text
+            assert response.status_code == 503 or response.json()["allowed"] is False, response.text
             assert httpx.get(f"{address}/healthz").status_code == 200
         if sys.platform == "linux":
             status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")

@@ -79,7 +79,7 @@ def test_the_form_of_opa_build_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({"optimized/area/a.rego": "package area.a\ndeny contains 1"}, "dropped their headers"),
         ({"policy.wasm": b"\0asm"}, "WebAssembly"),
@@ -95,9 +95,11 @@ def test_the_form_of_opa_build_is_read(tmp_path: Path) -> None:
         ({"x/area/a/a.rego": POLICY["area/a/a.rego"].replace("T-A-1", "T-A-2")}, "share the package"),
     ],
 )
-def test_what_opa_can_leave_out_or_wrongly_put_in_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_what_opa_can_leave_out_or_wrongly_put_in_is_refused(
+    tmp_path: Path, files: dict[str, str], message: str
+) -> None:
     """An archive without headers or sources is named as such, with what to do instead."""
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         load_bundle(rooted(tmp_path / "b.tar.gz", {"area/a/a.rego": POLICY["area/a/a.rego"], **files}))
 
 
@@ -110,7 +112,7 @@ def test_two_modules_whose_paths_become_one_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda content: content[:0], "is cut off"),
         (lambda content: content[:-1], "is cut off"),
@@ -124,12 +126,12 @@ def test_two_modules_whose_paths_become_one_are_refused(tmp_path: Path) -> None:
         (lambda content: content + content, "follows the end of the gzip stream"),
     ],
 )
-def test_a_damaged_archive_is_refused(tmp_path: Path, damage: object, said: str) -> None:
+def test_a_damaged_archive_is_refused(tmp_path: Path, damage: object, message: str) -> None:
     """Cut off, not gzip, a wrong checksum, something behind it."""
     path = packed(tmp_path / "b.tar.gz", dict(POLICY))
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]  # one of the functions above
 
-    with pytest.raises(BundleError, match=said) as refusal:
+    with pytest.raises(BundleError, match=message) as refusal:
         load_bundle(path)
 
     assert refusal.value.place == (str(path),)

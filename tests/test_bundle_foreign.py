@@ -56,7 +56,7 @@ def test_metadata_above_a_rule_wins_over_metadata_above_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("package a\ndeny if input.x", "`deny` returns only true"),
         ("package a\nimport rego.v1\ndeny := true if input.x", "`deny` returns only true"),
@@ -70,9 +70,9 @@ def test_metadata_above_a_rule_wins_over_metadata_above_the_package() -> None:
         ("package a\nviolation contains input.review.name if input.kind", "`input.review`, .* `input.kind`"),
     ],
 )
-def test_a_rule_that_gives_no_messages_is_refused_by_name(tmp_path: Path, source: str, said: str) -> None:
+def test_a_rule_that_gives_no_messages_is_refused_by_name(tmp_path: Path, source: str, message: str) -> None:
     """Conftest takes such rules for passed; nothing here passes silently."""
-    with pytest.raises(BundleError, match=said) as refusal:
+    with pytest.raises(BundleError, match=message) as refusal:
         bundle_of(tmp_path, source, "package b\ndeny contains 1 if false")
     assert "m0.rego" in str(refusal.value)
 
@@ -152,7 +152,7 @@ def test_input_is_what_the_libraries_of_a_package_look_at(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ('violation contains m if m := object.get(input, ["review", "object"], {}).x', "`input` as a whole"),
         ("import input as i\nviolation contains m if m := object.keys(i)[_]", "`input` as a whole"),
@@ -168,12 +168,12 @@ def test_input_is_what_the_libraries_of_a_package_look_at(tmp_path: Path) -> Non
         ("deny contains m if { m := input.x; data.inventory_of_ours[m] }", ""),
     ],
 )
-def test_what_cannot_be_decided_is_unknown(tmp_path: Path, source: str, said: str) -> None:
+def test_what_cannot_be_decided_is_unknown(tmp_path: Path, source: str, message: str) -> None:
     """Whose input is meant is open, or the cluster's objects are missing: never a pass."""
     bundle = bundle_of(tmp_path, f"package a\n{source}", "package l\nknown := data.inventory.a")
     (policy,) = bundle.policies
-    assert said in policy.undecided
-    assert bool(said) == bool(policy.undecided)
+    assert message in policy.undecided
+    assert bool(message) == bool(policy.undecided)
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,13 @@ def test_a_minimal_header_is_filled_with_defaults() -> None:
     assert header.defaults == {}
 
 
-def mended(*patch: object, **more: object) -> dict[str, object]:
+def changed(*patch: object, **more: object) -> dict[str, object]:
     """The fields of a header that inspects `/a` and has a patch."""
     return {"inspects": ["/a"], "remediation": {"text": "x", "patches": [{"patch": list(patch), **more}]}}
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"severty": "high"}, "unknown field `severty`"),
         ({"id": "net-1"}, "upper-case parts"),
@@ -67,28 +67,28 @@ def mended(*patch: object, **more: object) -> dict[str, object]:
         ({"parameters": {"limit": {"minimum": 3, "maximum": 2, "default": 3}}}, "does not fit its schema"),
         ({"remediation": {"txt": "x"}}, "remediation"),
         ({"title": "x" * 151}, "title"),
-        (mended({"op": "put", "path": "/a", "value": 1}), "`put` is no operation of a patch"),
-        (mended({"op": "add", "path": "/a"}), "an operation `add` has the members op, path, value"),
-        (mended({"op": "remove", "path": "a"}), "not a JSON Pointer"),
-        (mended({"op": "remove", "path": 1}), "`1` is no JSON Pointer"),
-        (mended({"op": "add", "path": "", "value": {}}), "not a JSON Pointer"),
-        (mended({"op": "remove", "path": ""}, {"op": "remove", "path": "/a"}), "must be its only operation"),
-        (mended({"op": "remove", "path": "/b"}), "changes `/b`, which is neither in `inspects` nor below it"),
-        (mended({"op": "add", "path": "workspace:/a", "value": 1}), "changes `workspace:/a`"),
-        (mended({"op": "replace", "path": "/id", "value": "x"}), "would only hide the failure"),
-        (mended({"op": "remove", "path": "/a"}, of="a/b"), "policies with `workload` in `judges`"),
-        (mended({"op": "remove", "path": "/tags"}, of="a/b") | {"judges": ["workload"]}, "changes `/properties`, not"),
-        (mended({"op": "remove", "path": "/target"}) | {"judges": ["workload"]}, "neither in `inspects`"),
+        (changed({"op": "put", "path": "/a", "value": 1}), "`put` is no operation of a patch"),
+        (changed({"op": "add", "path": "/a"}), "an operation `add` has the members op, path, value"),
+        (changed({"op": "remove", "path": "a"}), "not a JSON Pointer"),
+        (changed({"op": "remove", "path": 1}), "`1` is no JSON Pointer"),
+        (changed({"op": "add", "path": "", "value": {}}), "not a JSON Pointer"),
+        (changed({"op": "remove", "path": ""}, {"op": "remove", "path": "/a"}), "must be its only operation"),
+        (changed({"op": "remove", "path": "/b"}), "changes `/b`, which is neither in `inspects` nor below it"),
+        (changed({"op": "add", "path": "workspace:/a", "value": 1}), "changes `workspace:/a`"),
+        (changed({"op": "replace", "path": "/id", "value": "x"}), "would only hide the failure"),
+        (changed({"op": "remove", "path": "/a"}, of="a/b"), "policies with `workload` in `judges`"),
+        (changed({"op": "remove", "path": "/tags"}, of="a/b") | {"judges": ["workload"]}, "changes `/properties`, not"),
+        (changed({"op": "remove", "path": "/target"}) | {"judges": ["workload"]}, "neither in `inspects`"),
         ({"remediation": {"text": "x", "patch": [], "patches": []}}, "both `patch` and `patches`"),
     ],
 )
-def test_a_header_that_does_not_fit_is_refused_with_its_place(change: dict[str, object], said: str) -> None:
+def test_a_header_that_does_not_fit_is_refused_with_its_place(change: dict[str, object], message: str) -> None:
     """The message names the file, the field and what is wrong."""
     with pytest.raises(BundleError) as refusal:
         parse_header({**FIELDS, **change}, "area/x/x.rego")
 
     assert str(refusal.value).startswith("area/x/x.rego")
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 def test_absence_can_differ_by_pointer() -> None:

@@ -38,16 +38,16 @@ def test_the_manifest_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({".manifest": '{"rego_version": 1}', "a.rego": V0}, "`if` keyword is required"),
         ({"a.rego": "package a\nimport rego.v1\ndeny[msg] { msg := 1 }\n"}, "neither as Rego v1"),
         ({".manifest": '{"rego_version": 2}', "a.rego": V0}, "`rego_version` of the manifest does not fit"),
     ],
 )
-def test_what_cannot_be_read_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_what_cannot_be_read_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
     """A module is read or refused, with its path."""
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         load_bundle(write(tmp_path, files))
 
 

@@ -26,7 +26,7 @@ BROKEN = (Outcome.FAIL, Outcome.ERROR)
 NEEDED = frozenset({"AML-GOV-009", "AML-GOV-011"})
 
 
-def judged(resources: Iterable[JsonObject], **stated: object) -> Evaluation:
+def evaluated(resources: Iterable[JsonObject], **stated: object) -> Evaluation:
     """What all policies say of an estate."""
     return evaluate(BUNDLE, Snapshot.model_validate({"resources": tuple(resources), **stated}), as_of=DEFAULT_AS_OF)
 
@@ -42,7 +42,7 @@ def broken(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 def test_the_baselines_pass_everything_together() -> None:
     """No failure and nothing unknown: all policies can be met at once."""
-    evaluation = judged(BASELINES.resources.values(), **BASELINES.stated)
+    evaluation = evaluated(BASELINES.resources.values(), **BASELINES.stated)
 
     assert [
         (found.policy, found.resource, found.denials, found.unknowns)
@@ -54,7 +54,7 @@ def test_the_baselines_pass_everything_together() -> None:
 @pytest.mark.parametrize("stem", BASELINES.resources)
 def test_each_baseline_fails_nothing_with_what_it_names(stem: str) -> None:
     """Alone in its workspace but for what it refers to and monitors; what is outside of workspaces or stated stays."""
-    assert broken(judged(_with_what_it_names(stem), **BASELINES.stated)) == []
+    assert broken(evaluated(_with_what_it_names(stem), **BASELINES.stated)) == []
 
 
 def _with_what_it_names(stem: str) -> list[JsonObject]:
@@ -109,7 +109,7 @@ CLASSES: dict[str, tuple[dict[str, JsonObject], set[str], str]] = {
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_class_of_work_has_a_compliant_estate(name: str) -> None:
     """Regulated or not, in any stage, with GPUs: there is an estate of it in which nothing fails."""
-    patches, missing, judging = CLASSES[name]
+    patches, missing, policies = CLASSES[name]
     resources = [
         merged(resource, patches.get(stem, {})) for stem, resource in BASELINES.resources.items() if stem not in missing
     ]
@@ -118,14 +118,14 @@ def test_every_class_of_work_has_a_compliant_estate(name: str) -> None:
         kind: [entry for entry in entries if entry.get("sourceId") not in gone]
         for kind, entries in BASELINES.stated.items()
     }
-    evaluation = judged(resources, **stated)
+    evaluation = evaluated(resources, **stated)
 
     assert [
         (found.policy, found.resource, found.denials)
         for found in evaluation.findings
         if found.denials and found.policy not in NEEDED
     ] == []
-    assert judging in {"", *(found.policy for found in evaluation.findings)}
+    assert policies in {"", *(found.policy for found in evaluation.findings)}
 
 
 def cases_of(policy: Policy, *verdicts: str) -> Iterator[tuple[str, str, Case, Snapshot, str]]:
@@ -210,16 +210,16 @@ def test_names_are_unique_without_case(bundle: Bundle) -> None:
 @pytest.mark.slow
 def test_no_two_policies_deny_one_place_with_one_message() -> None:
     """A reader tells two denials apart by their text; the failing cases of a policy reach each of its denials."""
-    said: dict[str, set[str]] = defaultdict(set)
+    messages: dict[str, set[str]] = defaultdict(set)
     for policy in BUNDLE.policies:
         alone = selected(BUNDLE, [policy.id])
         for _, _, case, snapshot, _ in cases_of(policy, "fail"):
             for found in of_case(policy, case, snapshot, bundle=alone).findings:
                 for denial in found.denials:
-                    said[denial.msg].add(policy.id)
+                    messages[denial.msg].add(policy.id)
 
-    assert len(said) > len(BUNDLE.policies)
-    assert {text: ids for text, ids in said.items() if len(ids) > 1} == {}
+    assert len(messages) > len(BUNDLE.policies)
+    assert {text: ids for text, ids in messages.items() if len(ids) > 1} == {}
 
 
 def test_the_homes_of_the_baselines_are_one_workspace(baselines: Baselines) -> None:

@@ -97,7 +97,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("check", "x.json", "--select", "AML-NET-0001"), "did you mean `AML-NET-001`"),
         (("check", "x.json", "--ignore", "netwrk"), "did you mean `network`"),
@@ -135,14 +135,14 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("policies", "list", "--format", "markdown", "--output", "x.json"), "not a directory"),
     ],
 )
-def test_a_wrong_use_exits_3_and_suggests_what_was_meant(arguments: tuple[str, ...], said: str, root: Path) -> None:
+def test_a_wrong_use_exits_3_and_suggests_what_was_meant(arguments: tuple[str, ...], message: str, root: Path) -> None:
     """Options, ids, formats and values that do not exist are usage errors with the nearest name."""
     files = {"x.json": str(root / "samples/workspaces/compliant.json")}
 
     ran = policyeng(*(files.get(argument, argument) for argument in arguments))
 
     assert ran.returncode == 3, ran.stderr
-    assert said in ran.stderr
+    assert message in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
@@ -164,9 +164,9 @@ def test_no_option_of_any_command_may_be_blank(blank: str, monkeypatch: pytest.M
         for option in (parameter for parameter in command.params if not parameter.opts[0].startswith("--no-")):
             if not getattr(option, "is_flag", False) and not getattr(option, "count", False):
                 given = [f"{option.opts[0]}={blank}"] if option.opts[0].startswith("-") else [blank]
-                with redirect_stderr(StringIO()) as said:
+                with redirect_stderr(StringIO()) as stderr:
                     assert run([*words, *given]) == 3
-                assert "option value is empty" in said.getvalue(), (words, given)
+                assert "option value is empty" in stderr.getvalue(), (words, given)
                 refused += 1
     assert refused > 80
 
@@ -218,12 +218,12 @@ def test_parameters_for_a_policy_that_does_not_exist_are_refused(failing: tuple[
 def test_where_no_policy_is_left_nothing_can_be_decided(failing: tuple[str, str], command: tuple[str, ...]) -> None:
     """Exit 2, as a run has that judges nothing; a directory without policies is listed as what it is."""
     given = ("--policy", failing[0], "--select", "high", "--ignore", "T-A-1")
-    left, judged = policyeng(*command, *given), policyeng("check", failing[1], *given)
+    left, checked = policyeng(*command, *given), policyeng("check", failing[1], *given)
 
     assert (left.returncode, left.stdout) == (2, "")
     assert "no policy is left after `--select` and `--ignore`; change one of them" in left.stderr
-    assert judged.returncode == 2
-    assert "nothing was evaluated" in judged.stdout
+    assert checked.returncode == 2
+    assert "nothing was evaluated" in checked.stdout
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_the_input_formats_are_listed(arguments: list[str], capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["{path}", "--from"], "requires an argument"),
         (["{path}", "--from="], "is empty"),
@@ -313,12 +313,12 @@ def test_the_input_formats_are_listed(arguments: list[str], capsys: pytest.Captu
     ],
 )
 def test_nothing_is_listed_instead_of_evaluated(
-    arguments: list[str], said: str, failing: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, failing: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What an empty shell variable leaves of `--from "$X"` does not end a run with 0."""
     assert run(["check", *(word.format(path=failing[1]) for word in arguments)]) == 3
 
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_reports_name_the_profile(root: Path, tmp_path: Path) -> None:
@@ -351,10 +351,10 @@ def test_reports_for_people_are_grouped(failing: tuple[str, str], tmp_path: Path
     policies, path = failing
     given = ("check", path, "--policy", policies, *AT, "--group-by", "policy")
     printed = policyeng(*given, "--format", name)
-    beside = policyeng(*given, "--format", "json", "--output", f"{name}={tmp_path / 'report'}")
+    second = policyeng(*given, "--format", "json", "--output", f"{name}={tmp_path / 'report'}")
     from_environment = policyeng(*given[:-2], "--format", name, POLICYENG_GROUP_BY="policy")
 
-    assert (printed.returncode, beside.returncode) == (1, 1)
+    assert (printed.returncode, second.returncode) == (1, 1)
     assert printed.stdout == from_environment.stdout == (tmp_path / "report").read_text(encoding="utf-8")
     assert re.search(r"^(### )?high +(<code>)?T-A-1", printed.stdout, re.MULTILINE)
 

@@ -30,8 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Exit code, output and errors of a run with the policy and the state."""
     code = run(["admit", *words, "--policy", "b", "--snapshot", "before.json", "--as-of", "2026-06-01T00:00:00Z"])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def changing(folder: Path, change: object) -> str:
@@ -152,7 +152,7 @@ def test_standard_input_is_a_change_or_the_state(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--snapshot", "before.json"], "no changes are given"),
         (["before.json"], "missing the state before the change"),
@@ -167,12 +167,12 @@ def test_standard_input_is_a_change_or_the_state(
     ],
 )
 def test_a_command_line_that_is_wrong_is_a_usage_error(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     """With what is wrong."""
     assert folder.is_dir()
     assert run(["admit", *words]) == 3
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_state_may_come_from_the_environment(

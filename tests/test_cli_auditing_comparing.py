@@ -132,7 +132,7 @@ def test_an_impact_is_reported_and_gated(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "code"),
+    ("words", "message", "code"),
     [
         (["history", "prod"], "no run of an estate `prod`", 3),
         (["history", "--since", "soon"], "`soon` is not a valid time for --since", 3),
@@ -147,8 +147,8 @@ def test_an_impact_is_reported_and_gated(folder: Path) -> None:
         (["impact", "--profile", "none"], "no profile is called `none`", 3),
     ],
 )
-def test_a_wrong_command_line_is_explained(folder: Path, words: list[str], said: str, code: int) -> None:
+def test_a_wrong_command_line_is_explained(folder: Path, words: list[str], message: str, code: int) -> None:
     """And a store that is not there names what makes it."""
     ran = audit(folder, *words)
 
-    assert (ran.returncode, said in ran.stderr) == (code, True), ran.stderr
+    assert (ran.returncode, message in ran.stderr) == (code, True), ran.stderr

@@ -89,9 +89,9 @@ def test_no_command_shows_the_argument_of_a_group() -> None:
             names[f"{group.name} {name}"] = {parameter.name for parameter in command.params}
 
     assert {name for name, shown in names.items() if shown & {"asked", "server"}} == set()
-    judging = {f"policyeng {name}" for name in ("admit", "check", "diff", "verify")}
-    judging |= {f"audit {name}" for name in ("ahead", "evidence", "history", "impact", "replay", "run", "schedule")}
-    assert {name for name, shown in names.items() if "opa_url" in shown} == judging
+    evaluating = {f"policyeng {name}" for name in ("admit", "check", "diff", "verify")}
+    evaluating |= {f"audit {name}" for name in ("ahead", "evidence", "history", "impact", "replay", "run", "schedule")}
+    assert {name for name, shown in names.items() if "opa_url" in shown} == evaluating
 
 
 @pytest.mark.parametrize("places", [COMMANDS, AUDIT_COMMANDS])

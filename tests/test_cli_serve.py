@@ -42,8 +42,8 @@ def running(
     ) as server:
         try:
             assert server.stdout is not None
-            said, _, address = server.stdout.readline().strip().rpartition(" ")
-            assert said == "policyeng: listening on"
+            message, _, address = server.stdout.readline().strip().rpartition(" ")
+            assert message == "policyeng: listening on"
             yield server, address
         finally:
             server.kill()
@@ -86,10 +86,10 @@ def test_what_is_sent_cannot_end_it(folder: Path) -> None:
         for sent, status in raw.items():
             with socket.create_connection((host, int(port)), timeout=60) as connection:
                 connection.sendall(sent)
-                answer = connection.recv(4096)
-                while b"HTTP/1.1 100" in answer and answer.count(b"HTTP/1.1") < 2:
-                    answer += connection.recv(4096)
-                assert status in answer, (sent, answer)
+                response = connection.recv(4096)
+                while b"HTTP/1.1 100" in response and response.count(b"HTTP/1.1") < 2:
+                    response += connection.recv(4096)
+                assert status in response, (sent, response)
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(head + b"Content-Length: 500\r\n\r\n[")
         assert httpx.post(f"{address}/v1/check", content=b"[]", headers=JSON).status_code == 200
@@ -134,16 +134,16 @@ def test_the_state_is_read_again_and_tokens_are_required(folder: Path) -> None:
 def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
     """The server says so to whoever asks for another."""
     with running(folder, "--only", "admit", "--only", "check", "--snapshot", "state.json") as (_, address):
-        asked = {route: httpx.post(f"{address}/v1/{route}", json=workspace("there")) for route in Route}
+        responses = {route: httpx.post(f"{address}/v1/{route}", json=workspace("there")) for route in Route}
         paths = httpx.get(f"{address}/openapi.json").json()["paths"]
 
-    assert {route for route, answer in asked.items() if answer.status_code == 200} == {Route.ADMIT, Route.CHECK}
-    assert asked[Route.RESTRICTIONS].json()["detail"] == "`POST /v1/check-policy-restrictions` is not answered here"
+    assert {route for route, response in responses.items() if response.status_code == 200} == {Route.ADMIT, Route.CHECK}
+    assert responses[Route.RESTRICTIONS].json()["detail"] == "`POST /v1/check-policy-restrictions` is not answered here"
     assert {path for path in paths if path.startswith("/v1/")} == {"/v1/admit", "/v1/check"}
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         (["--host", "0.0.0.0"], 3, "--host: `0.0.0.0` is reachable from other machines"),  # noqa: S104  # what is refused
         (["--tokens", "nowhere"], 3, "nowhere: cannot read the tokens (no such file or directory)"),
@@ -159,13 +159,13 @@ def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_served_is_one_line(
-    options: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With its exit code."""
     assert cli.run(["serve", *options]) == code
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("\n")) == ("", 1)
-    assert said in printed.err
+    assert message in printed.err
 
 
 def test_policies_that_do_not_compile_are_not_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,8 +196,8 @@ def test_every_form_is_compiled_before_requests(folder: Path, monkeypatch: pytes
             service.setup.reload()
             assert service.setup.fault is None
             counts.append(len(compiled))
-            answer = asked(service, "/v1/admission-review", review_of("CREATE", workspace_object())).json()
-            assert "provisioningState" in str(answer["response"])
+            response = asked(service, "/v1/admission-review", review_of("CREATE", workspace_object())).json()
+            assert "provisioningState" in str(response["response"])
             counts.append(len(compiled))
 
     monkeypatch.setattr("policyeng.server.run.serve", serve_once)

@@ -15,8 +15,8 @@ from policyeng.cli import run
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Exit code, output and errors of a run."""
     code = run(["check", *words])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def test_suggestions_as_text_show_what_to_set_where(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,7 +37,7 @@ def test_suggestions_as_json_replace_the_report(root: Path, capsys: pytest.Captu
     _, out, _ = called(capsys, sample, "--suggest", "--format", "json", "--as-of", "2026-06-01T00:00:00Z")
     document = json.loads(out)
     example = next(one for one in document["suggestions"] if one["policy"] == "AML-NET-001")
-    told = (root / "docs" / "suggestions.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "suggestions.md").read_text(encoding="utf-8")
 
     assert document["suggestionsVersion"] == 1
     assert example["verified"]
@@ -45,7 +45,7 @@ def test_suggestions_as_json_replace_the_report(root: Path, capsys: pytest.Captu
         {"op": "add", "path": "/properties/publicNetworkAccess", "value": "Disabled"}
     ]
     assert example["edits"][0]["places"]["/properties/publicNetworkAccess"]["file"] == sample
-    assert [name for name in (*example, *example["edits"][0]) if f"`{name}`" not in told] == []
+    assert [name for name in (*example, *example["edits"][0]) if f"`{name}`" not in page] == []
 
 
 def test_exempt_failures_are_left_alone(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,11 +84,11 @@ def test_a_plain_check_loads_none_of_it(root: Path) -> None:
         "heavy = [name for name in sys.modules if name.startswith(('policyeng.verify', 'jsonpatch'))]\n"
         "print(heavy, file=sys.stderr)"
     )
-    answer = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, str(root / "samples" / "workspaces" / "compliant.json")],
         capture_output=True,
         text=True,
         check=True,
     )
 
-    assert answer.stderr.strip().endswith("[]")
+    assert result.stderr.strip().endswith("[]")

@@ -87,14 +87,14 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Path, "replace", refuse)
-    stands = tmp_path / "stands"
-    stands.write_bytes(b"before")
-    write(stands, b"after", "report")
+    existing = tmp_path / "stands"
+    existing.write_bytes(b"before")
+    write(existing, b"after", "report")
 
-    assert stands.read_bytes() == b"after"
+    assert existing.read_bytes() == b"after"
     with pytest.raises(UsageError, match=f"cannot write the report: {os.strerror(number).lower()}"):
         write(tmp_path / "new", b"x", "report")
-    assert list(tmp_path.iterdir()) == [stands]
+    assert list(tmp_path.iterdir()) == [existing]
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,14 +105,14 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
         whole(path, octets[:1])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    stands = tmp_path / "stands"
-    stands.write_bytes(b"before")
+    existing = tmp_path / "stands"
+    existing.write_bytes(b"before")
     monkeypatch.setattr(Path, "write_bytes", half)
 
     with pytest.raises(UsageError, match="no space left"):
-        write(stands, b"after", "report")
-    assert stands.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [stands]
+        write(existing, b"after", "report")
+    assert existing.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [existing]
 
 
 @pytest.mark.parametrize(("where", "why"), [("no/x", "no such file or directory"), ("folder", "is a directory")])

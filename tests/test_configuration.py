@@ -307,21 +307,21 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "line", "said", "remedy"), REFUSED.values(), ids=REFUSED)
-def test_a_wrong_file_is_a_usage_error(tmp_path: Path, text: str, line: int, said: str, remedy: str) -> None:
+@pytest.mark.parametrize(("text", "line", "message", "remedy"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_file_is_a_usage_error(tmp_path: Path, text: str, line: int, message: str, remedy: str) -> None:
     """File and line, what is wrong with the nearest name, and the remedy."""
     path = configured(tmp_path, text)
     with pytest.raises(UsageError) as refused:
         resolve({}, {}, tmp_path)
 
     assert refused.value.place == (f"{path}:{line}",)
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert remedy in refused.value.remedy
     assert refused.value.exit_code == 3
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"profile = ", "not valid TOML (Invalid value (at end of document)); fix the syntax"),
         (
@@ -332,14 +332,14 @@ def test_a_wrong_file_is_a_usage_error(tmp_path: Path, text: str, line: int, sai
         (b"x = " + b"[" * 100_000, "not valid TOML ("),
     ],
 )
-def test_a_file_that_is_not_toml_is_a_usage_error(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_not_toml_is_a_usage_error(tmp_path: Path, content: bytes, message: str) -> None:
     """The parser's reason stands in the message."""
     path = tmp_path / "policyeng.toml"
     path.write_bytes(content)
     with pytest.raises(UsageError) as refused:
         resolve({}, {}, tmp_path)
 
-    assert str(refused.value).startswith(f"{path}: {said}")
+    assert str(refused.value).startswith(f"{path}: {message}")
 
 
 def test_a_named_file_must_be_there_and_ours(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("flags", "environ", "said"),
+    ("flags", "environ", "message"),
     [
         (
             {},
@@ -388,13 +388,13 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch
     ],
 )
 def test_wrong_flags_and_variables_are_usage_errors(
-    tmp_path: Path, flags: dict[str, object], environ: dict[str, str], said: str
+    tmp_path: Path, flags: dict[str, object], environ: dict[str, str], message: str
 ) -> None:
     """The place is the flag or the variable."""
     with pytest.raises(UsageError) as refused:
         resolve(flags, environ, tmp_path)
 
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
 
 
 @pytest.mark.parametrize("written", ["high", "HIGH", "High"])

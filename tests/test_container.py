@@ -95,10 +95,10 @@ def test_the_size_of_the_base_is_known(file: Path) -> None:
 def test_it_checks_its_health_with_python(tmp_path: Path) -> None:
     """A server that is not there is not healthy."""
     _, *arguments = json.loads(final(SERVER, "HEALTHCHECK").partition(" CMD ")[2])
-    asked = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
+    result = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
 
-    assert asked.returncode == 1
-    assert b"URLError" in asked.stderr
+    assert result.returncode == 1
+    assert b"URLError" in result.stderr
 
 
 def test_places_are_moved_below_a_folder_alone() -> None:

@@ -126,14 +126,14 @@ def test_the_webhook_is_called_for_exactly_the_kinds_that_are_evaluated() -> Non
     """By their plurals, in the newest version and in all others, whenever they are made, changed or deleted."""
     newest = {(group, _plural(kind)): known.versions[-1] for (group, kind), known in KINDS.items() if known.read}
 
-    assert asked_about(WEBHOOK) == newest | INSTANCE_TYPES
-    assert asked_about(OTHER_VERSIONS) == dict.fromkeys(newest | INSTANCE_TYPES, "*")
+    assert calls_of(WEBHOOK) == newest | INSTANCE_TYPES
+    assert calls_of(OTHER_VERSIONS) == dict.fromkeys(newest | INSTANCE_TYPES, "*")
     for rule in (*WEBHOOK["rules"], *OTHER_VERSIONS["rules"]):
         assert rule["scope"] == "*"
         assert sorted(rule["operations"]) == ["CREATE", "DELETE", "UPDATE"]
 
 
-def asked_about(webhook: JsonObject) -> dict[tuple[str, str], str]:
+def calls_of(webhook: JsonObject) -> dict[tuple[str, str], str]:
     """The version of each group and plural that a webhook names."""
     return {
         (group, name): version
@@ -148,7 +148,7 @@ def test_the_webhook_is_called_once_for_a_version() -> None:
     """The second webhook leaves out exactly those that the first one names, and is the same in all else."""
     [condition] = OTHER_VERSIONS["matchConditions"]
     listed = condition["expression"].partition("[")[2].partition("]")[0]
-    named = {f"{group}/{version}" for (group, _), version in asked_about(WEBHOOK).items()}
+    named = {f"{group}/{version}" for (group, _), version in calls_of(WEBHOOK).items()}
     own = ("matchConditions", "matchPolicy", "name", "rules")
 
     assert condition["expression"].startswith('!((request.kind.group + "/" + request.kind.version) in [')
@@ -253,7 +253,7 @@ def test_an_api_server_that_shows_a_certificate_is_not_asked_for_a_token(version
     assert added == ["--tls-client-ca=/etc/policyeng/clients/ca.crt"]
     assert mounts["/etc/policyeng/clients"]["readOnly"] is True
     assert mounts["/etc/policyeng/clients"]["name"] in {volume["name"] for volume in pod["volumes"]}
-    assert asks_who_calls(container["args"])
+    assert requires_tokens(container["args"])
 
 
 def test_prometheus_finds_every_pod() -> None:
@@ -279,7 +279,7 @@ def test_prometheus_finds_every_pod() -> None:
     assert endpoint["tlsConfig"]["serverName"] in serving["spec"]["dnsNames"]
 
 
-def asks_who_calls(args: list[str]) -> bool:
+def requires_tokens(args: list[str]) -> bool:
     """Whether the server that is so started asks callers who they are; it takes what it is given."""
     serve = COMMAND.commands["serve"]  # type: ignore[attr-defined]  # a group, whatever its type says
     given = serve.make_context("serve", args[1:]).params

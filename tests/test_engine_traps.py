@@ -52,13 +52,13 @@ def opa(module: str, folder: Path, resource: object = RESOURCE, *, strict: bool 
         str(folder),
         "data.p.deny",
     ]
-    said = subprocess.run(
+    result = subprocess.run(
         [*command, *(["--strict-builtin-errors"] if strict else [])], capture_output=True, check=False
     )
-    if said.returncode != 0:
-        assert b"_error" in said.stdout + said.stderr, said
+    if result.returncode != 0:
+        assert b"_error" in result.stdout + result.stderr, result
         return ERROR
-    return json.loads(said.stdout or b"[]")
+    return json.loads(result.stdout or b"[]")
 
 
 def assert_as_opa(module: str, folder: Path, expected: object, resource: object = RESOURCE) -> None:

@@ -45,9 +45,9 @@ def test_a_part_decides_its_pairs_as_the_whole_does(bundle: Bundle) -> None:
     example = Examples(bundle).numbered(11, 3)
     prepared = prepare(bundle, example.snapshot, example.parameters)
     whole = evaluate_prepared(prepared, EvaluationOptions(example.as_of)).findings
-    judging = whole[len(whole) // 2].policy
-    part = prepared.only(lambda policy, _: policy.id == judging)
-    expected = tuple(finding for finding in whole if finding.policy == judging)
+    evaluating = whole[len(whole) // 2].policy
+    part = prepared.only(lambda policy, _: policy.id == evaluating)
+    expected = tuple(finding for finding in whole if finding.policy == evaluating)
     assert evaluate_prepared(part, EvaluationOptions(example.as_of)).findings == expected
     chosen = whole[0].resource
     part = prepared.only(lambda _, subject: subject.reported_id == chosen)
@@ -58,8 +58,8 @@ def test_a_part_decides_its_pairs_as_the_whole_does(bundle: Bundle) -> None:
 def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_path: Path) -> None:
     """`SnapshotView.once` lasts for one judging, because it may depend on the clock."""
     late = AS_OF.replace(year=2031)
-    judging = load_bundle(write(tmp_path, {"a/clock/clock.py": CLOCK}))
-    prepared = prepare(judging, snapshot(workspace()))
+    bundle = load_bundle(write(tmp_path, {"a/clock/clock.py": CLOCK}))
+    prepared = prepare(bundle, snapshot(workspace()))
     outcomes = [
         str(evaluate_prepared(prepared, EvaluationOptions(moment)).findings[0].outcome)
         for moment in (AS_OF, late, AS_OF)

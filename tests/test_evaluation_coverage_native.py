@@ -171,8 +171,8 @@ def test_another_policy_decides_as_it_does_alone(tmp_path: Path) -> None:
     in_python = PYTHON.format(identity="T-C-1", judges=ML, condition="len(given.snapshot.resources) > 9")
     files = {"a/a/a.rego": rego("a", deny_when(LOOKS["by type"][0])), "a/b/b.rego": counting, "a/c/c.py": in_python}
     bundle = load_bundle(write(tmp_path, files))
-    said = checked(bundle, native(workspace()))
-    outcomes = {one.policy: one.outcome.value for one in said.findings}
+    evaluation = checked(bundle, native(workspace()))
+    outcomes = {one.policy: one.outcome.value for one in evaluation.findings}
     assert outcomes == {"T-A-1": "unknown", "T-B-1": "pass", "T-C-1": "pass"}
 
 
@@ -204,10 +204,10 @@ def test_a_change_is_decided_as_the_whole_is(tmp_path: Path, look: str, form: st
     bundle = looking(tmp_path, look, form)
     snapshot = read_inputs(["-"], stdin=native(workspace())).snapshot
     far = HOME.replace("1111", "2222")
-    basis, judging = AdmissionSession(bundle, snapshot), AdmissionOptions(as_of=AS_OF)
+    basis, options = AdmissionSession(bundle, snapshot), AdmissionOptions(as_of=AS_OF)
     for change in (workspace(f"{HOME}2"), workspace(far), account(), account(OTHER)):
-        wholly = decided_wholly(bundle, snapshot, changes_of(change), judging)
-        assert basis.decide(change, judging) == wholly
+        wholly = decided_wholly(bundle, snapshot, changes_of(change), options)
+        assert basis.decide(change, options) == wholly
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -177,12 +177,12 @@ def test_the_shared_rego_finds_as_by_a_walk(tmp_path: Path) -> None:
 
     @settings(deadline=None)
     @given(snapshots)
-    def holds(snapshot: Snapshot) -> None:
+    def check(snapshot: Snapshot) -> None:
         whole = snapshot.model_copy(update={"resources": (*snapshot.resources, subject)})
         for finding in evaluate(bundle, whole, as_of=AS_OF).findings:
             assert finding.outcome is Outcome.PASS, finding.denials or finding.unknowns
 
-    holds()
+    check()
 
 
 def test_metrics_and_principals_are_found_by_what_they_concern() -> None:
@@ -258,16 +258,16 @@ def _subnets_stated(resource: JsonObject) -> list[object]:
 def test_what_is_the_same_for_a_snapshot_is_worked_out_once() -> None:
     """Each key has one value per view, also when that is None."""
     first, second = (estate_of(Snapshot(), Facts({})).view for _ in range(2))
-    asked: list[str] = []
+    queried: list[str] = []
 
     def make(name: str) -> None:
-        asked.append(name)
+        queried.append(name)
 
     for _ in range(2):
         first.once(("a", 1), lambda: make("first"))
         first.once(("a", 2), lambda: make("other key"))
         second.once(("a", 1), lambda: make("second"))
 
-    assert asked == ["first", "other key", "second"]
+    assert queried == ["first", "other key", "second"]
     assert first.once("three", lambda: 3) == first.once("three", lambda: 4) == 3
     assert first == second

@@ -101,7 +101,7 @@ def thing(identity: str = OTHER, **properties: object) -> JsonObject:
 
 def evaluated(bundle: Bundle, *resources: JsonObject, lost: dict[str, dict[str, str]], **more: object) -> Evaluation:
     """The evaluation of resources of which some parts are lost."""
-    given = {"resources": resources, "unreadable": {key.lower(): said for key, said in lost.items()}, **more}
+    given = {"resources": resources, "unreadable": {key.lower(): reason for key, reason in lost.items()}, **more}
     return evaluate(bundle, Snapshot.model_validate(given), as_of=DEFAULT_AS_OF)
 
 

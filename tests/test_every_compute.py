@@ -163,7 +163,9 @@ DECLARED = [
 ]
 #: The policies that judge nothing but workloads.
 OF_WORK = [
-    policy for policy in load_bundle().policies if {judged.type for judged in policy.header.judges} == {"workload"}
+    policy
+    for policy in load_bundle().policies
+    if {evaluated.type for evaluated in policy.header.judges} == {"workload"}
 ]
 
 

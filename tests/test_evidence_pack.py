@@ -101,7 +101,7 @@ def swap(name: str, before: bytes, after: bytes) -> Callable[[Files], None]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (swap("snapshots/000001.json", b'"x":1', b'"x":0'), "snapshots/000001.json: it is not what the run refers to"),
         (swap("findings/000001.json", b'"severity":"high"', b'"severity":"low"'), "findings/000001.json: it is not"),
@@ -115,12 +115,12 @@ def swap(name: str, before: bytes, after: bytes) -> Callable[[Files], None]:
         (swap("report.html", b"</body>", b"all good</body>"), "report.html: it is not the report of"),
     ],
 )
-def test_what_was_changed_is_found(pack: Path, change: Callable[[Files], None], said: str) -> None:
+def test_what_was_changed_is_found(pack: Path, change: Callable[[Files], None], message: str) -> None:
     """Though the index has the new digest."""
     code, printed, errors = verify(changed(pack, change))
 
     assert code == 1, errors
-    assert said in errors
+    assert message in errors
     assert "verified" not in printed
 
 
@@ -197,7 +197,7 @@ def test_another_version_cannot_compare_all(pack: Path) -> None:
 
 def test_python_of_a_pack_runs_only_on_request(tmp_path: Path) -> None:
     """A pack comes from elsewhere; the built-in policies are known."""
-    kept = Audited(tmp_path, held_=held(load_bundle(write(tmp_path / "p", {**POLICIES, "area/p/p.py": PYTHON}))))
+    kept = Audited(tmp_path, setup=held(load_bundle(write(tmp_path / "p", {**POLICIES, "area/p/p.py": PYTHON}))))
     kept.audit()
     path = str(tmp_path / "p.tar.gz")
     assert policyeng("audit", "evidence", "1", "--output", path, "--store", kept.url).returncode == 0
@@ -211,7 +211,7 @@ def test_python_of_a_pack_runs_only_on_request(tmp_path: Path) -> None:
 
 def test_built_in_policies_in_python_are_known(tmp_path: Path) -> None:
     """They run without being asked for."""
-    kept = Audited(tmp_path, held_=held(load_bundle()))
+    kept = Audited(tmp_path, setup=held(load_bundle()))
     kept.audit()
     path = str(tmp_path / "p.tar.gz")
     assert policyeng("audit", "evidence", "1", "--output", path, "--store", kept.url).returncode == 0

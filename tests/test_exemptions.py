@@ -102,7 +102,7 @@ def test_the_policy_is_one_exact_id(bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"expires_at": datetime(2026, 2, 1, tzinfo=UTC)}, "the exemption expired 2026-02-01T00:00:00+00:00"),
         (
@@ -116,11 +116,11 @@ def test_the_policy_is_one_exact_id(bundle: Bundle) -> None:
         ({"scope": f"{GROUP}-2"}, "the exemption covers no failure"),
     ],
 )
-def test_an_exemption_without_effect_is_explained(bundle: Bundle, changes: dict[str, object], said: str) -> None:
+def test_an_exemption_without_effect_is_explained(bundle: Bundle, changes: dict[str, object], message: str) -> None:
     """Nothing about exemptions is silent."""
     _, problems = apply([finding()], [exemption(**changes)], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
 
-    assert problems == [Problem(level="warning", message=said, place="exemption E-1", kind="exemption")]
+    assert problems == [Problem(level="warning", message=message, place="exemption E-1", kind="exemption")]
 
 
 def test_an_exemption_for_a_policy_that_is_not_selected_is_explained(bundle: Bundle) -> None:

@@ -466,18 +466,18 @@ def test_unknown_names_give_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "ask"),
+    ("broken", "look_up"),
     [
         ({"vm_sizes": {"a": {"name": "A"}}}, lambda facts: facts.size("A")),
         ({"retired_sizes": {"a": {"date": "soon", "source": "x"}}}, lambda facts: facts.retirement("A")),
         ({"roles": {"a": {"name": "A", "powers": []}}}, lambda facts: facts.role("A")),
     ],
 )
-def test_a_malformed_row_is_an_error_when_it_is_read(broken: dict[str, Any], ask: Any) -> None:
+def test_a_malformed_row_is_an_error_when_it_is_read(broken: dict[str, Any], look_up: Any) -> None:
     """A row that a foreign bundle got wrong is never taken for an unknown name."""
     facts = Facts.from_document(broken)
     with pytest.raises(BundleError, match="not well formed"):
-        ask(facts)
+        look_up(facts)
 
 
 def test_a_table_that_is_no_object_is_refused() -> None:

@@ -173,21 +173,21 @@ blocks = st.fixed_dictionaries(
 permissions = st.lists(blocks, max_size=3)
 
 
-def stands_for(pattern: str, action: str) -> bool:
+def fits(pattern: str, action: str) -> bool:
     """The same question by the definition itself: try every length for every star."""
     if not pattern:
         return not action
-    if pattern.startswith("/*/") and action.startswith("/") and stands_for(pattern[2:], action):
+    if pattern.startswith("/*/") and action.startswith("/") and fits(pattern[2:], action):
         return True
     if pattern[0] == "*":
-        return any(stands_for(pattern[1:], action[cut:]) for cut in range(len(action) + 1))
-    return action[:1] == pattern[0] and stands_for(pattern[1:], action[1:])
+        return any(fits(pattern[1:], action[cut:]) for cut in range(len(action) + 1))
+    return action[:1] == pattern[0] and fits(pattern[1:], action[1:])
 
 
 @given(patterns, actions)
 def test_matching_agrees_with_its_definition(pattern: str, action: str) -> None:
     """The compiled form decides as the definition, tried by brute force, does."""
-    assert action_matches(pattern, action) is stands_for(pattern, action)
+    assert action_matches(pattern, action) is fits(pattern, action)
 
 
 @given(patterns, st.lists(patterns, max_size=3))
@@ -196,7 +196,7 @@ def test_inclusion_agrees_with_sampling(pattern: str, others: list[str]) -> None
     fillings = itertools.product(["", "a", "/", "b/a", "z"], repeat=pattern.count("*"))
     pieces = pattern.split("*")
     samples = ("".join(itertools.chain(*zip(pieces, [*filling, ""], strict=True))) for filling in fillings)
-    uncovered = any(not any(stands_for(other, sample) for other in others) for sample in itertools.islice(samples, 700))
+    uncovered = any(not any(fits(other, sample) for other in others) for sample in itertools.islice(samples, 700))
     if covered(pattern, others):
         assert not uncovered
     elif pattern.count("*") <= 4:

@@ -72,6 +72,6 @@ if __name__ == "__main__":
             counts.update(decided=found.decided, different=len(found.different), refused=int(bool(found.refused)))
             for arm, other in found.different:
                 shown = arm or other
-                said = f"{format_finding(arm)} | {format_finding(other)}"
-                sys.stdout.write(f"{chosen}: {case_}: {shown and shown.policy} {shown and shown.resource}: {said}\n")
+                text = f"{format_finding(arm)} | {format_finding(other)}"
+                sys.stdout.write(f"{chosen}: {case_}: {shown and shown.policy} {shown and shown.resource}: {text}\n")
         sys.stdout.write(f"{chosen}: {dict(counts)}\n")

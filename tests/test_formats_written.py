@@ -123,8 +123,8 @@ def test_what_is_not_an_object_is_not_omitted() -> None:
     [writer, *_] = WRITERS["azure-cli"]
 
     assert not sayable(writer, {**workspace(), "identity": 1})
-    [said], files = written("resource-graph", [{**workspace(), "kind": []}])
-    assert said["kind"] == json.loads(files["0/graph.json"])["data"][0]["kind"] == []
+    [statement], files = written("resource-graph", [{**workspace(), "kind": []}])
+    assert statement["kind"] == json.loads(files["0/graph.json"])["data"][0]["kind"] == []
 
 
 def test_a_resource_is_described_with_its_name() -> None:
@@ -132,8 +132,8 @@ def test_a_resource_is_described_with_its_name() -> None:
     document: JsonObject = {"resources": [{key: value for key, value in workspace().items() if key != "name"}]}
     grounds = LawContext(selected(load_bundle(), ["AML-GOV-002"]))
     for name in WRITERS:
-        [said], _ = written(name, document["resources"])
-        assert said["name"] == "ws-ml"
+        [statement], _ = written(name, document["resources"])
+        assert statement["name"] == "ws-ml"
         assert list(compared(Trial(grounds, Example(document, {}, DEFAULT_AS_OF)), name).different) == []
 
 

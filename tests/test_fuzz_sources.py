@@ -23,7 +23,7 @@ from tests.real_files import FOLDERS, REAL
 #: Distinct mutants of each folder.
 MUTANTS = int(os.environ.get("POLICYENG_MUTANTS", effort(250, 1600)))
 #: One mutant in so many is judged by all policies, too.
-JUDGED = 20
+EVALUATED = 20
 #: Chance repeats itself now and then.
 _SPARE = 1.15
 #: Terraform configuration is refused by its suffix, so mutants of it say nothing of a reader.
@@ -50,13 +50,13 @@ def test_no_mutant_breaks_a_reader(folder: str, bundle: Bundle, capsys: pytest.C
     def each(chance: int) -> None:
         name, content = mutant(Random(chance), folder)  # noqa: S311  # chance that hypothesis repeats
         if content not in tried:
-            tried[content] = fault(content, bundle if len(tried) % JUDGED == 0 else None)
-        said = tried[content]
-        assert not said, f"{name}: {said}; try it again with `python -m tests.fuzzing --replay {kept(content)}`"
+            tried[content] = fault(content, bundle if len(tried) % EVALUATED == 0 else None)
+        message = tried[content]
+        assert not message, f"{name}: {message}; try it again with `python -m tests.fuzzing --replay {kept(content)}`"
 
     each()
     with capsys.disabled():
-        sys.stdout.write(f"\n{folder}: {len(tried)} distinct mutants, {len(tried) // JUDGED} of them judged")
+        sys.stdout.write(f"\n{folder}: {len(tried)} distinct mutants, {len(tried) // EVALUATED} of them judged")
     assert len(tried) >= MUTANTS
 
 

@@ -58,14 +58,14 @@ LISTS = [
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row[0]))
 def test_target(row: list[str]) -> None:
     """A declared workload on a target has the outcome of the table in every column."""
-    target, *said = row
+    target, *expected = row
 
     found = [
         outcome(policy, declared(target, **more), "documents" if column.endswith("-doc") else None)
         for column, (policy, more) in COLUMNS.items()
     ]
 
-    assert dict(zip(COLUMNS, found, strict=True)) == dict(zip(HEAD[1:], said, strict=True))
+    assert dict(zip(COLUMNS, found, strict=True)) == dict(zip(HEAD[1:], expected, strict=True))
 
 
 def test_every_target_has_a_row() -> None:

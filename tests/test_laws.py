@@ -24,10 +24,10 @@ def test_a_law_holds_of_what_hypothesis_draws(law: Law) -> None:
 
     @settings(derandomize=True, deadline=None, max_examples=most, suppress_health_check=list(HealthCheck))
     @given(EXAMPLES, st.integers(0, 2**32))
-    def holds(example: Example, chance: int) -> None:
+    def check(example: Example, chance: int) -> None:
         assert law.violated(Trial(GROUNDS, example, str(chance))) is None
 
-    holds()
+    check()
 
 
 @pytest.mark.slow

@@ -48,8 +48,8 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     for content in (workspace("there", x=2), b"{"):
         for path in ("/v1/admit", "/v1/check"):
             asked(service, path, content)
-    (answer,) = got(service, "/metrics")
-    families = list(text_string_to_metric_families(answer.text))
+    (response,) = got(service, "/metrics")
+    families = list(text_string_to_metric_families(response.text))
     return {
         f"{family.name}{suffix}": {label for sample in family.samples for label in sample.labels}
         for family in families

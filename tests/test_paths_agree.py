@@ -95,8 +95,8 @@ def test_a_bundle_that_no_process_can_be_given_is_reported(tmp_path: Path) -> No
 
     assert tried(grounds, {"resources": [workspace()]}) is None
     assert alike(grounds) == {"policyeng.evaluate", "policyeng.load_snapshot", "policyeng.admit"}
-    said = "paths: `policyeng check` was not tried as a process: the bundle is not what its directories hold"
-    assert said in grounds.remarks
+    message = "paths: `policyeng check` was not tried as a process: the bundle is not what its directories hold"
+    assert message in grounds.remarks
 
 
 def test_a_path_that_leaves_out_a_resource_in_silence_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

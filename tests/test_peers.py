@@ -107,12 +107,12 @@ def test_our_outcome_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
 
 def test_a_difference_has_a_reason() -> None:
     """The answers are words that the table knows, and `why` is there where they differ and only there."""
-    answers = {case.name: (case.case["peer"], case.case["ours"], bool(case.case.get("why"))) for case in CASES}
+    outcomes = {case.name: (case.case["peer"], case.case["ours"], bool(case.case.get("why"))) for case in CASES}
 
-    assert len(answers) == len(CASES)
-    assert [name for name, (peer, ours, why) in answers.items() if (peer != ours) != why] == []
-    assert {ours for _, ours, _ in answers.values()} == OURS
-    assert {peer for peer, _, _ in answers.values()} <= THEIRS
+    assert len(outcomes) == len(CASES)
+    assert [name for name, (peer, ours, why) in outcomes.items() if (peer != ours) != why] == []
+    assert {ours for _, ours, _ in outcomes.values()} == OURS
+    assert {peer for peer, _, _ in outcomes.values()} <= THEIRS
 
 
 def test_every_defect_makes_a_difference() -> None:
@@ -135,7 +135,7 @@ class Row(NamedTuple):
     policy: str
     rules: str
     theirs: str
-    answers: str
+    outcome: str
     why: str
 
 
@@ -172,14 +172,14 @@ def test_the_page_has_every_policy_without_a_counterpart(bundle: policyeng.Bundl
 def test_the_page_states_what_the_cases_show(row: Row) -> None:
     """A difference in the cases is one on the page; only what has no counterpart or no published condition has none."""
     cases = [case.case for case in CASES if case.policy == row.policy]
-    answers = {case["peer"] == case["ours"] for case in cases}
+    agreements = {case["peer"] == case["ours"] for case in cases}
 
     assert row.why
     if row.policy in UNPUBLISHED:
-        assert (row.answers, answers) == ("differs", set())
+        assert (row.outcome, agreements) == ("differs", set())
     else:
-        shown = "only here" if not cases else "differs" if False in answers else "same"
-        assert row.answers == shown
+        shown = "only here" if not cases else "differs" if False in agreements else "same"
+        assert row.outcome == shown
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.policy)

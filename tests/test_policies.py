@@ -104,16 +104,18 @@ def test_what_regulated_work_or_a_stage_decides_explains_itself(bundle: Bundle, 
     explained = False
     assert file is not None
     for name, case in ((name, case) for outcome, name, case in file.named() if outcome == "fail"):
-        judged = evaluate(
+        evaluation = evaluate(
             alone,
             estate(baselines, case, name),
             as_of=case.as_of or DEFAULT_AS_OF,
             parameters={policy.id: case.parameters},
         )
-        denials = [denial for finding in judged.findings for denial in finding.denials if not _is_own(denial.path)]
-        said = [isinstance(denial.actual, dict) and isinstance(denial.actual.get("because"), str) for denial in denials]
-        assert policy.id in PARTLY or all(said), name
-        explained = explained or any(said)
+        denials = [denial for finding in evaluation.findings for denial in finding.denials if not _is_own(denial.path)]
+        because = [
+            isinstance(denial.actual, dict) and isinstance(denial.actual.get("because"), str) for denial in denials
+        ]
+        assert policy.id in PARTLY or all(because), name
+        explained = explained or any(because)
     assert explained or policy.id in TAG_ONLY
 
 
@@ -158,7 +160,7 @@ not_judged:
 
 
 @pytest.mark.parametrize(
-    ("cases", "said"),
+    ("cases", "message"),
     [
         ("baseline: workspac\npass: {x: {}}", "did you mean `workspace`"),
         ("baseline: workspace\npas: {x: {}}", "unknown key"),
@@ -169,11 +171,11 @@ not_judged:
         ("[1]", "not a mapping"),
     ],
 )
-def test_cases_that_are_not_well_formed_are_refused(tmp_path: Path, cases: str, said: str) -> None:
+def test_cases_that_are_not_well_formed_are_refused(tmp_path: Path, cases: str, message: str) -> None:
     """A misspelt key or baseline is never an empty test."""
     files = {"area/a/a.rego": rego("a", deny_when("true")), "area/a/cases.yaml": cases}
 
-    with pytest.raises(Exception, match=said) as refusal:
+    with pytest.raises(Exception, match=message) as refusal:
         list(run_cases(load_bundle(write(tmp_path, files))))
 
     assert refusal.value.__class__.__module__ == "policyeng.errors"

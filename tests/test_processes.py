@@ -97,20 +97,20 @@ def test_large_tasks_and_results_do_not_block() -> None:
     """Each side has more to send than a pipe holds, while the other has, too."""
     text = "x" * LARGE
     with processes(None, 2, ahead=4) as spread:
-        assert all(answer == text for answer in spread.each(echoed, [(text,)] * 12))
+        assert all(result == text for result in spread.each(echoed, [(text,)] * 12))
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [("killed", "was ended by SIGKILL"), ("exit", "ended with 7"), ("memory", "ran out of memory")],
 )
-def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, said: str) -> None:
+def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, message: str) -> None:
     """What it had been given besides is done by others."""
     words = ["a", "b", how, "c", "d", "e", "f"]
     with processes(None, 2, ahead=3) as spread:
         tasks: list[Task[object]] = [spread.ask(ended, word) for word in words]
         found = [spread.outcome(task) for task in tasks]
-    assert found == [Lost(said) if word == how else word for word in words]
+    assert found == [Lost(message) if word == how else word for word in words]
 
 
 def test_no_process_is_left() -> None:
@@ -198,9 +198,9 @@ def test_an_interrupt_ends_all_processes(number: int, tmp_path: Path) -> None:
     )
     _wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
     os.killpg(process.pid, number)
-    _, said = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
 
-    assert said.count("Traceback") == (number == signal.SIGINT)
+    assert err.count("Traceback") == (number == signal.SIGINT)
     _wait_until(lambda: not any(Path(f"/proc/{path.name}").exists() for path in tmp_path.iterdir()))
 
 
