@@ -19,7 +19,7 @@ from tests.warm import write_program
 PATH = ROOT / "deploy" / "action" / "action.yml"
 ACTION: Any = bundle_yaml(PATH.read_text(encoding="utf-8"), PATH.name)
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
-#: Makes what `python3 -m venv` would, of which python writes down what it is asked for.
+#: Makes what `python3 -m venv` would; its python records its arguments.
 _VENV = """mkdir -p "$3/bin"
 printf '#!/bin/sh\\necho "$@" > "%s/asked"\\n' "$3" > "$3/bin/python"
 chmod +x "$3/bin/python"

@@ -20,7 +20,7 @@ from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 X = 'object.get(input.resource, ["properties", "x"], 0)'
 OPEN = f'deny contains {{"msg": "open", "path": "/properties/x", "actual": {X}}} if {X} > 1'
-#: Denies every workspace while there are more than two of them, and says so of each.
+#: Denies every workspace while there are more than two of them, and reports it for each.
 CROWD = (
     'deny contains {"msg": "too many", "path": "/id", "actual": n} if { n := count(input.snapshot.resources); n > 2 }'
 )
@@ -37,7 +37,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def admitted(bundle: Bundle, before: list[JsonObject], change: Any, **options: Any) -> Decision:
-    """The decision on a change of workspaces, with all that stood before."""
+    """The decision on a change of workspaces, with all existing resources."""
     return policyeng.admit(bundle, snapshot(*before), change, as_of=AS_OF, **{"standing": True, **options})
 
 
@@ -56,7 +56,7 @@ def test_a_new_failure_denies(bundle: Bundle) -> None:
 
 
 def test_nothing_that_was_there_already_is_blamed_on_a_change(bundle: Bundle) -> None:
-    """What was made of the state before the change; an error in that denies, because nobody knows the state then."""
+    """What was made of the state before the change; an error in that denies, because the state is unknown then."""
     state, old, touched = snapshot(workspace("w", x=1)), workspace("w", x=2), workspace("w", x=2, tag="t")
     for before, allowed in ((), False), (old, True), ([old["id"], old], True), (workspace("v"), False):
         decision = policyeng.admit(bundle, state, touched, as_of=AS_OF, before=before, blame=Blame.INTRODUCED)
@@ -218,7 +218,7 @@ def test_what_cannot_be_evaluated_denies(bundle: Bundle) -> None:
 
 
 def test_a_bundle_that_evaluates_no_resources_allows_nothing(tmp_path: Path) -> None:
-    """As of policies of others alone, which judge documents; nothing would be said of any change."""
+    """As of policies of others alone, which evaluate documents; no change would be evaluated."""
     foreign = load_bundle(write(tmp_path, {"main.rego": 'package main\n\ndeny contains "no" if input.kind == "Pod"\n'}))
 
     decision = admitted(foreign, [workspace("a")], workspace("w"))
@@ -236,7 +236,7 @@ def test_the_last_resource_may_go(bundle: Bundle) -> None:
 
 
 def test_what_could_not_be_evaluated_before_either_denies_its_change(bundle: Bundle) -> None:
-    """A patch leaves the resource as unfit to be judged as it was; a change of another one is not blamed for that."""
+    """A patch leaves a resource that cannot be evaluated as it was; a change of another one is not blamed for that."""
     odd = workspace("w", x=-(2**70) * 10**400)
 
     patched = admitted(bundle, [odd, workspace("a")], {"operation": "patch", "id": odd["id"], "patch": {"tags": {}}})
@@ -268,7 +268,7 @@ def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any
 
 
 def test_where_nothing_changes_nothing_is_denied(bundle: Bundle) -> None:
-    """As of a plan that finds all as it should be; what fails already stands."""
+    """As of a plan that finds all as it should be; what fails already remains."""
     decision = admitted(bundle, [workspace("w", x=2)], [])
 
     assert (decision.allowed, decision.changes) == (True, ())

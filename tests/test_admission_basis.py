@@ -1,4 +1,4 @@
-"""Deciding on a change from what it can affect, held against judging everything."""
+"""Deciding on a change from what it can affect, compared with a full evaluation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def both(
 
 
 def pairs_evaluated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many pairs are judged from now on, with or without a trace, one number per judging of any."""
+    """How many pairs are evaluated from now on, with or without a trace, one number per evaluation."""
     counted: list[int] = []
 
     def counting(work: EvaluationRequest) -> list[Judgement]:
@@ -171,7 +171,7 @@ def _violations(
 
 @pytest.mark.parametrize("numbers", [[3], pytest.param(range(10, 22), marks=pytest.mark.slow)])
 def test_decisions_in_turns_are_those_of_a_full_evaluation(numbers: Iterable[int]) -> None:
-    """The state goes on with what was made already, goes back, and goes another way."""
+    """The state continues with what was made already, goes back, and takes another course."""
     bundle = load_bundle()
     examples, grounds = Examples(bundle), LawContext(bundle)
     for number in numbers:
@@ -219,7 +219,7 @@ def test_a_repeated_request_is_not_prepared_again(tmp_path: Path, estate: Snapsh
 def test_a_clock_is_evaluated_once_for_all_requests(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asks beside the first waits for what that one works out."""
+    """Requests at the same time as the first wait for its result."""
     late = "time.parse_rfc3339_ns(input.as_of) > 0"
     state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(late))), estate)
     counted = pairs_evaluated(monkeypatch)
@@ -233,7 +233,7 @@ def test_a_clock_is_evaluated_once_for_all_requests(
 def test_at_another_clock_only_what_the_change_touches_is_evaluated(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What can read nothing else waits until it is asked for; what can, and read the clock, cannot."""
+    """What can read nothing else waits until it is requested; what can, and read the clock, cannot."""
     late = "time.parse_rfc3339_ns(input.as_of) > 0"
     alone, near = (
         rego("p0", deny_when(late)),
@@ -263,7 +263,7 @@ def test_at_another_clock_only_what_the_change_touches_is_evaluated(
 def test_after_other_changes_only_what_either_affects_is_evaluated(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub is changed before, and who names it is judged then, once for the same changes."""
+    """The hub is changed before, and what names it is evaluated then, once for the same changes."""
     bundle = bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR)))
     state, before = AdmissionSession(bundle, estate), changes_of(workspace("hub", x=2))
     state.decide(workspace("o1", y=1), OPTIONS)
@@ -283,7 +283,7 @@ def test_after_other_changes_only_what_either_affects_is_evaluated(
 
 
 def test_facts_of_computes_from_other_changes_are_not_derived_again(tmp_path: Path) -> None:
-    """A compute of no known kind stands before, is mended by what was made already, and comes back."""
+    """A compute of no known kind exists before, is fixed by what was made already, and comes back."""
     compute: JsonObject = {
         "id": f"{WORKSPACE}/computes/c",
         "type": "Microsoft.MachineLearningServices/workspaces/computes",
@@ -298,7 +298,7 @@ def test_facts_of_computes_from_other_changes_are_not_derived_again(tmp_path: Pa
 
 
 def test_an_error_about_what_a_change_names_counts_though_it_was_there(tmp_path: Path) -> None:
-    """What was made already cannot be judged, and the change of it cannot be made."""
+    """What was made already cannot be evaluated, and the change of it cannot be made."""
     bundle, state = bundle_of(tmp_path, rego("p0", deny_when("false"))), snapshot(workspace("w"))
     odd = workspace("w", publicNetworkAccess="Di\u017fabled")
     quick, whole = both(bundle, state, {**workspace("w"), "type": f"{KIND}/jobs"}, before=odd)
@@ -308,7 +308,7 @@ def test_an_error_about_what_a_change_names_counts_though_it_was_there(tmp_path:
 
 
 def test_no_finding_is_of_another_clock(tmp_path: Path) -> None:
-    """A failure that comes with time stands at its time only."""
+    """A failure that comes with time is found at its time only."""
     late = f'time.parse_rfc3339_ns(input.as_of) > time.parse_rfc3339_ns("{(AS_OF + timedelta(days=1)).isoformat()}")'
     state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(late))), snapshot(workspace("a"), workspace("b")))
     standing = [
@@ -333,7 +333,7 @@ def test_odd_states_are_decided_from_everything(tmp_path: Path) -> None:
 
 
 def test_a_resource_and_its_workload_are_distinguished(tmp_path: Path) -> None:
-    """A policy that judges both says two things under one id; either may change alone."""
+    """A policy that evaluates both has two findings under one id; either may change alone."""
     kind = "Microsoft.MachineLearningServices/workspaces/jobs"
     header = rego("p0", 'deny contains {"msg": "m", "path": "/computeId"} if input.resource.computeId').replace(
         "judges: [Microsoft.MachineLearningServices/workspaces]", f"judges: [{kind}, workload]"
@@ -348,4 +348,4 @@ def test_a_resource_and_its_workload_are_distinguished(tmp_path: Path) -> None:
     for change in (compute["id"], {**job, "tags": {"a": "b"}}, {**compute, "properties": {"computeType": "AKS"}}):
         quick, whole = both(bundle_of(tmp_path, header), state, change)
         assert quick == whole
-    assert policyeng.evaluate(bundle_of(tmp_path, header), state).exit_code == 1  # or the rest says nothing
+    assert policyeng.evaluate(bundle_of(tmp_path, header), state).exit_code == 1  # or the rest proves nothing

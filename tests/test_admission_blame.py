@@ -50,13 +50,13 @@ def compared(
 
 
 def lists(sorted_findings: Sorted) -> dict[str, list[Outcome]]:
-    """The outcomes in those of its lists that hold any."""
+    """The outcomes in those of its lists that have any."""
     return {name: [one.outcome for one in found] for name, found in sorted_findings._asdict().items() if found}
 
 
 @pytest.mark.parametrize("outcome", [UNKNOWN, ERROR])
 def test_what_cannot_be_decided_is_old_only_where_nothing_that_it_looks_at_changed(outcome: Outcome) -> None:
-    """On what is changed and elsewhere; the policy is asked about with the finding of before."""
+    """On what is changed and elsewhere; the query about the policy has the finding of before."""
     before, after = [finding(outcome)], [finding(outcome)]
 
     for there in (True, False):
@@ -74,7 +74,7 @@ def test_what_cannot_be_decided_is_old_only_where_nothing_that_it_looks_at_chang
 @pytest.mark.parametrize("after", [FAIL, ERROR, UNKNOWN])
 @pytest.mark.parametrize("there", [True, False])
 def test_another_outcome_is_new(before: Outcome | None, after: Outcome, there: bool) -> None:
-    """As where nothing was found; also where nobody can decide any more what failed before."""
+    """As where nothing was found; also where what failed before cannot be decided any more."""
     if before is after:
         return
     earlier = [] if before is None else [finding(before, *([denial()] if before is FAIL else []))]
@@ -111,7 +111,7 @@ def test_a_failure_is_old_where_each_of_its_denials_was_there() -> None:
 
 
 def test_denials_of_several_findings_of_before_count_together() -> None:
-    """A workload may have the id of the resource that it comes from, and findings do not tell the two apart."""
+    """A workload may have the id of the resource that it comes from, and findings do not distinguish the two."""
     before = [finding(FAIL, denial(1)), finding(FAIL, denial(2))]
 
     assert lists(compared(before, [finding(FAIL, denial(1), denial(2))])) == {"there": [FAIL]}
@@ -189,7 +189,7 @@ def patch(target: JsonObject | str, **properties: object) -> JsonObject:
 
 
 def bundle_reading(folder: Path, condition: str = "", more: str = "") -> Bundle:
-    """A policy that is undecided of one workspace, and reads what a condition says."""
+    """A policy that is undecided of one workspace, and reads a condition."""
     body = f"{UNDECIDED}\n{deny_when(condition)}" if condition else UNDECIDED
     return load_bundle(write(folder, {"area/p.rego": rego("p", body, more=more)}))
 
@@ -275,7 +275,7 @@ def test_an_update_of_what_a_policy_reads_is_never_old(
 def test_what_was_made_already_is_part_of_the_state_before(
     tmp_path: Path, before: Any, change: Any, is_touched: bool
 ) -> None:
-    """What differs is told from there on."""
+    """What differs is reported from there on."""
     bundle = bundle_reading(tmp_path, THROUGH)
 
     assert decisions(bundle, change, before, strict_unknown=True).allowed is not is_touched

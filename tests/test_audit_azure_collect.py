@@ -1,4 +1,4 @@
-"""Collecting live Azure: what is read of a scope, and that it is judged as a snapshot from files is."""
+"""Collecting live Azure: what is read of a scope, and that it is evaluated as a snapshot from files is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sample(name: str) -> JsonObject:
 
 
 def run_collect(azure: Azure, *arguments: str, subscription: str = SUBSCRIPTION) -> Ran:
-    """What the command says when it asks an Azure."""
+    """The result of the command on an Azure."""
     with served(azure) as environ, patch.dict(os.environ, environ):
         return policyeng("snapshot", "collect", "--subscription", subscription, *arguments)
 
@@ -49,7 +49,7 @@ def within(document: JsonObject, kind: str) -> list[str]:
 
 
 def lost(document: JsonObject) -> list[str]:
-    """What could not be read, without what was not asked for."""
+    """What could not be read, without what was not requested."""
     return [line for line in document.get("incomplete", []) if ", as asked: " not in line]
 
 
@@ -101,7 +101,7 @@ def test_what_was_collected_is_evaluated_as_the_file_is(tmp_path: Path) -> None:
 
 
 def test_recorded_bodies_of_the_service_are_taken() -> None:
-    """Workspaces, computes, locks, endpoints and registries as Azure answered them, each where it says that it is."""
+    """Workspaces, computes, locks, endpoints and registries as Azure returned them, each at its id."""
     recorded = needed() / "arm_rest_live"
     bodies = [json.loads(path.read_bytes()) for path in sorted(recorded.rglob("GET_*.json"))]
     entries = [entry for body in bodies for entry in body.get("value", [body]) if "/providers/" in entry.get("id", "")]
@@ -113,7 +113,7 @@ def test_recorded_bodies_of_the_service_are_taken() -> None:
         if entry["id"] != parent and "/registries/" not in entry["id"]:
             azure.add({"id": parent, "type": f"{ML}/workspaces", "location": "eastus", "properties": {}})
         document = collected(azure, subscription=subscription)
-        if "/data/" not in entry["id"]:  # which no policy reads, and is not asked for
+        if "/data/" not in entry["id"]:  # which no policy reads, and is not requested
             assert entry["id"] in [one["id"] for one in document["resources"]]
         assert "incomplete" not in document
 
@@ -203,7 +203,7 @@ def test_advice_and_budgets_are_those_that_concern_what_was_read() -> None:
 
 
 def test_progress_is_reported_to_the_end() -> None:
-    """How many questions are answered and known, and how many resources were read."""
+    """How many requests are done and known, and how many resources were read."""
     calls: list[tuple[int, int, int]] = []
     azure = Azure().add({"id": WORKSPACE, "location": "eastus", "properties": {}})
     with served(azure) as environ, patch.dict(os.environ, environ):
@@ -215,7 +215,7 @@ def test_progress_is_reported_to_the_end() -> None:
 
 
 def test_jobs_are_bounded_by_age_and_by_number() -> None:
-    """Young ones are read and the old ones are named as not asked for; too many are a part that is missing."""
+    """Young jobs are read and the old ones are named as not requested; too many are a part that is missing."""
     now = datetime.now(UTC)
     azure = Azure(page=2).add({"id": WORKSPACE, "location": "eastus", "properties": {}})
     for name, days in (("new", 1), ("young", 5), ("old", 40), ("older", 50), ("oldest", 60), ("ancient", 70)):
@@ -227,7 +227,7 @@ def test_jobs_are_bounded_by_age_and_by_number() -> None:
     assert [line.partition(" created")[0] for line in document["incomplete"]] == [
         f"{jobs} at {WORKSPACE}, as asked: those"
     ]
-    assert azure.requests[f"{WORKSPACE}/jobs".lower()] == 2  # the third page is not asked for
+    assert azure.requests[f"{WORKSPACE}/jobs".lower()] == 2  # the third page is not requested
     assert within(collected(azure, "--jobs-since", "P55D"), jobs) == ["new", "old", "older", "young"]
     document = collected(azure, "--jobs-since", "P1Y", "--max-jobs", "3")
     assert within(document, jobs) == ["new", "old", "young"]
@@ -235,7 +235,7 @@ def test_jobs_are_bounded_by_age_and_by_number() -> None:
 
 
 def test_versions_are_bounded() -> None:
-    """The newest of each; one line says so for all models of a workspace."""
+    """The newest of each; one line states it for all models of a workspace."""
     azure = Azure(page=10).add({"id": WORKSPACE, "location": "eastus", "properties": {}})
     for model in ("a", "b"):
         azure.add({"id": f"{WORKSPACE}/models/{model}", "properties": {}})
@@ -279,7 +279,7 @@ def test_quotas_come_from_machine_learning() -> None:
 
 
 def quota(scope: str, kind: str, name: str, limit: int) -> JsonObject:
-    """A usage as Machine Learning answers it."""
+    """A usage as Machine Learning returns it."""
     kind = f"{ML}/{kind}/usages"
     return {"id": f"{scope}/usages/x", "type": kind, "limit": limit, "currentValue": 1, "name": {"value": name}}
 
@@ -314,7 +314,7 @@ def test_metrics_have_the_names_of_a_snapshot() -> None:
 
 
 def measured(name: str, points: list[JsonObject], split: list[JsonObject]) -> JsonObject:
-    """What Azure Monitor answers of one metric."""
+    """The response of Azure Monitor for one metric."""
     return {"value": [{"name": {"value": name}, "timeseries": [{"metadatavalues": split, "data": points}]}]}
 
 
@@ -400,7 +400,7 @@ def baselines() -> list[JsonObject]:
     return [one for one in resources if is_requested(one, resources)]
 
 
-#: The version of the API that each further type is asked with.
+#: The version of the API in requests for each further type.
 VERSIONS = {
     "microsoft.authorization/locks": "2020-05-01",
     "microsoft.authorization/policyassignments": "2023-04-01",

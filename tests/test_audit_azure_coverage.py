@@ -93,7 +93,7 @@ def test_the_requested_scope_is_covered_and_no_more() -> None:
     ],
 )
 def test_a_list_that_was_not_read_is_not_covered(denied: str, kind: str, covered: list[str]) -> None:
-    """It stays in `incomplete`; what was read beside it is covered all the same."""
+    """It stays in `incomplete`; what was read besides is covered all the same."""
     document = collected(two_workspaces().deny(denied))
     assert places(document, kind) == covered
     assert any(kind.startswith(line.partition(" at ")[0]) for line in document["incomplete"])
@@ -111,7 +111,7 @@ def test_a_list_that_was_requested_in_part_is_not_covered(bundle: Bundle) -> Non
 
 
 def test_a_target_that_is_gone_is_known_to_be_gone(bundle: Bundle) -> None:
-    """It was asked for by its id; others of its type were not."""
+    """It was requested by its id; others of its type were not."""
     machine = f"{GROUP}/providers/{MACHINES}/gone"
     compute = {"computeType": "VirtualMachine", "properties": {}, "resourceId": machine}
     azure = two_workspaces().add({"id": f"{WORKSPACE}/computes/vm", "properties": compute})

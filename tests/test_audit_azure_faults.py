@@ -25,7 +25,7 @@ QUICK = ("--patience", "PT0.5S")
 
 
 def estate() -> Azure:
-    """A workspace with three clusters and a job, beside a network."""
+    """A workspace with three clusters and a job, and a network."""
     azure = Azure(page=2).add({"id": WORKSPACE, "type": TYPE, "location": "eastus", "properties": {}})
     for name in ("a", "b", "c"):
         inner = {"vmSize": "Standard_DS3_v2", "scaleSettings": {"maxNodeCount": 2, "minNodeCount": 0}}
@@ -41,13 +41,13 @@ def estate() -> Azure:
 
 
 def run_collect(azure: Azure, *arguments: str) -> Ran:
-    """What the command says."""
+    """The result of the command."""
     with served(azure) as environ, patch.dict(os.environ, environ):
         return policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION, *QUICK, *arguments)
 
 
 def missing(ran: Ran) -> list[str]:
-    """What the snapshot says is missing, as the user is told, too."""
+    """What the snapshot states as missing, as in the message for the user."""
     assert ran.returncode == 0, ran.stderr
     lines: list[str] = json.loads(ran.stdout).get("incomplete", [])
     assert [line for line in ran.stderr.splitlines() if "incomplete" in line] == [
@@ -62,7 +62,7 @@ def names(ran: Ran) -> set[str]:
 
 
 def failing(times: int, response: Response) -> Fault:
-    """A fault of so many answers, after which all is well."""
+    """A fault of so many responses, after which all is well."""
     return lambda _query, before: response if before < times else None
 
 
@@ -121,7 +121,7 @@ def test_what_stays_wrong_is_reported_and_costs_only_itself(response: Response, 
 
 
 def test_slow_responses_are_given_up() -> None:
-    """An answer that does not come is no answer."""
+    """A response that does not come is a fault."""
     azure = estate()
     azure.faults[COMPUTES.lower()] = lambda _query, _times: Response(slow=0.6)
     with patch("policyeng.audit.collection.azure.READ_TIMEOUT", 0.2):
@@ -164,7 +164,7 @@ def test_pages_lead_nowhere_else(link: object, reason: str) -> None:
 
 
 def test_a_further_page_that_is_lost_leaves_the_first_ones() -> None:
-    """What could be read is judged, and that it is not all is known."""
+    """What could be read is evaluated, and that it is not all is known."""
     azure = estate()
     azure.faults[COMPUTES.lower()] = lambda query, _times: (
         error(403, "AuthorizationFailed") if "skip" in query else None
@@ -233,7 +233,7 @@ def test_a_scope_that_is_not_there_is_no_snapshot() -> None:
 
 
 def test_missing_credentials_are_reported_with_the_remedy() -> None:
-    """What azure-identity says stands in one line, without a traceback."""
+    """The message of azure-identity is in one line, without a traceback."""
     with (
         served(estate()) as environ,
         patch.dict(os.environ, {**environ, "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential"}),
@@ -247,7 +247,7 @@ def test_missing_credentials_are_reported_with_the_remedy() -> None:
 
 
 def test_a_host_that_cannot_be_reached_is_reported() -> None:
-    """Every question ends the same way, so there is nothing to judge."""
+    """Every request ends the same way, so there is nothing to evaluate."""
     with served(estate()) as environ, patch.dict(os.environ, environ):
         ran = policyeng(
             "snapshot", "collect", "--subscription", SUBSCRIPTION, *QUICK, "--endpoint", "http://127.0.0.1:9"
@@ -257,7 +257,7 @@ def test_a_host_that_cannot_be_reached_is_reported() -> None:
 
 
 def test_keys_are_never_requested_and_secrets_never_kept() -> None:
-    """Nothing but GET, no path that gives keys, and no secret or token in what is written or said."""
+    """Nothing but GET, no path that gives keys, and no secret or token in what is written or printed."""
     azure = estate()
     secret = {"key": "s3cret-2", "password": "s3cret-4"}
     resources: dict[str, JsonObject] = {
@@ -278,7 +278,7 @@ def test_keys_are_never_requested_and_secrets_never_kept() -> None:
 
 
 def test_an_interrupted_run_ends_at_once_and_leaves_no_file(tmp_path: Path) -> None:
-    """Also while answers are awaited."""
+    """Also while responses are awaited."""
     azure, output = estate(), tmp_path / "snapshot.json"
     azure.faults[COMPUTES.lower()] = lambda _query, _times: Response(slow=20)
     command = [sys.executable, "-m", "policyeng", "snapshot", "collect", "--subscription", SUBSCRIPTION]
@@ -296,7 +296,7 @@ def test_an_interrupted_run_ends_at_once_and_leaves_no_file(tmp_path: Path) -> N
                 assert process.poll() is None
                 threading.Event().wait(0.01)
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=15) == 130  # before the answer comes
+            assert process.wait(timeout=15) == 130  # before the response comes
             assert process.stderr is not None
             assert process.stderr.read() == "policyeng: interrupted\n"
     assert list(tmp_path.iterdir()) == []

@@ -29,10 +29,10 @@ SNAPSHOT = orjson.dumps({"snapshotVersion": 1, "resources": [workspace("w", x=0,
 
 
 class _Responses(BaseHTTPRequestHandler):
-    """Answers by path; `/private` wants the user `me` with `p:w`, and `/away` leads to another host."""
+    """Responds by path; `/private` wants the user `me` with `p:w`, and `/away` leads to another host."""
 
     def do_GET(self) -> None:  # as it is called
-        """Answer."""
+        """Respond."""
         path = self.path.partition("?")[0]
         expected = "Basic " + base64.b64encode(b"me:p:w").decode()
         if path == "/away":
@@ -64,7 +64,7 @@ class _Responses(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # as it is called
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def host() -> Iterator[str]:
 
 
 def parts(*inputs: str | Path) -> list[tuple[str, int | None, list[str]]]:
-    """The parts of an estate: names, resources (None where nothing was read), and what is said of them."""
+    """The parts of an estate: names, resources (None where nothing was read), and their problems."""
     estate = EstateSettings(name="e", inputs=tuple(map(str, inputs)))
     return [
         (part.name, None if part.snapshot is None else len(part.snapshot.resources), [p.message for p in part.problems])
@@ -97,7 +97,7 @@ def test_each_file_of_a_directory_is_a_part_by_its_path(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:
-    """One that holds nothing to judge is then an error."""
+    """One with nothing to evaluate is then an error."""
     write(tmp_path, {"w.json": SNAPSHOT.decode(), "notes.json": '{"a": 1}'})
     assert parts(tmp_path / "w.json") == [("w.json", 1, [])]
     (_, nothing, message) = parts(tmp_path / "notes.json")[0]
@@ -106,7 +106,7 @@ def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:
 
 
 def test_two_parts_of_one_name_are_an_error(tmp_path: Path) -> None:
-    """The first is judged, and the remedy named."""
+    """The first is evaluated, and the remedy named."""
     write(tmp_path, {"a/w.json": SNAPSHOT.decode(), "b/w.json": SNAPSHOT.decode()})
     found = parts(tmp_path / "a", tmp_path / "b")
     assert [part[:2] for part in found] == [("w.json", 1), ("w.json (2)", None)]
@@ -122,7 +122,7 @@ def test_a_missing_input_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_url_is_a_part_without_its_secrets(host: str) -> None:
-    """User, password, query and fragment are neither in the name nor in what is said."""
+    """User, password, query and fragment are neither in the name nor in the message."""
     url = f"http://me:p%3Aw@{host}/private?sig=secret#x"
     assert parts(url) == [(f"http://{host}/private", 1, [])]
     wrong = f"http://me:wrong@{host}/private?sig=secret"
@@ -201,7 +201,7 @@ def test_an_estate_can_set_how_long_a_document_may_take(tmp_path: Path) -> None:
 
 
 def test_a_missing_server_is_reported() -> None:
-    """As the system says it."""
+    """With the message of the system."""
     with pytest.raises(InputError, match="connection refused"):
         fetched("http://127.0.0.1:1/x.json")
 
@@ -229,7 +229,7 @@ def test_a_run_states_its_inputs_without_secrets(host: str, tmp_path: Path) -> N
 
 
 def test_the_files_of_a_folder_can_be_one_part(tmp_path: Path) -> None:
-    """A workspace and its computes in files of their own are judged as `check` of their folder judges them."""
+    """A workspace and its computes in files of their own are evaluated as `check` of their folder evaluates them."""
     one, two = workspace("one"), workspace("two")
     compute = {"id": f"{one['id']}/computes/c", "type": f"{one['type']}/computes", "properties": {}}
     files = {"a/workspace.json": one, "a/deep/computes.json": compute, "two.json": two, "a/.hidden/x.json": two}

@@ -34,7 +34,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def state(bundle: Bundle, *resources: JsonObject, **more: object) -> State:
-    """Resources, judged at the usual clock unless `more` has another."""
+    """Resources, evaluated at the usual clock unless `more` has another."""
     return replace(State(bundle, snapshot(*resources), AS_OF), **more)  # type: ignore[arg-type]  # fields by name
 
 
@@ -84,7 +84,7 @@ def test_a_resource_that_comes_or_goes_is_the_cause(bundle: Bundle, there: bool,
 
 
 def test_another_resource_that_the_policy_looks_at_is_named(tmp_path: Path) -> None:
-    """The judged one stays as it is."""
+    """The evaluated one stays as it is."""
     hub = "input.snapshot.by_id[lower(input.resource.properties.hub)].properties.x > 1"
     bundle = bundle_of(tmp_path, deny_when(hub))
     spoke = workspace("w", hub=workspace("hub")["id"])
@@ -262,7 +262,7 @@ _ERROR = 'input.resource.properties.x == 1; to_number(concat("", ["a"])) == 1'
 
 
 def test_another_engine_is_a_cause_where_it_decides_otherwise(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of findings that are stored, where the same inputs no longer give what was found; without one nothing is said."""
+    """Of findings that are stored, where the same inputs no longer give them; without one nothing is reported."""
     before = state(bundle, workspace("w", x=1))
     now = evaluate_state(before)
     passed = [one.model_copy(update={"outcome": Outcome.PASS, "denials": ()}) for one in now.findings]
@@ -284,7 +284,7 @@ def test_another_engine_is_a_cause_where_it_decides_otherwise(bundle: Bundle, mo
 
 
 def test_problems_name_their_side(bundle: Bundle) -> None:
-    """Those of both sides stand once."""
+    """Those of both sides are listed once."""
     before = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403", "old: 1"]), AS_OF)
     after = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403"]), AS_OF)
 

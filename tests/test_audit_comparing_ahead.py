@@ -58,7 +58,7 @@ def test_an_exemption_that_lapses_and_one_that_begins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("comparison", "later"), [(">=", timedelta(0)), (">", SECOND)])
 def test_the_second_at_which_a_policy_flips_is_found(tmp_path: Path, comparison: str, later: timedelta) -> None:
-    """From a date that stands in the resource, with the bound and after it."""
+    """From a date in the resource, with the bound and after it."""
     now = "time.parse_rfc3339_ns(input.as_of)"
     state = state_of(tmp_path, f"{now} {comparison} time.parse_rfc3339_ns(input.resource.properties.end)")
 
@@ -134,7 +134,7 @@ def test_an_outlook_fails_where_something_will_and_names_what_could_not_be_read(
 
 
 def test_the_newest_run_is_looked_ahead_from_any_clock(tmp_path: Path) -> None:
-    """With what that run judged with."""
+    """With the bundle and settings of that run."""
     audited = Audited(tmp_path)
     run = audited.audit(exemptions=[exemption("one", days=10)])
 

@@ -87,7 +87,7 @@ def test_a_comparison_reads_back_and_fits_the_schema(comparison: Comparison) -> 
 
 
 def test_the_published_schema_is_up_to_date(root: Path) -> None:
-    """`docs/diff.schema.json` is what the models say."""
+    """`docs/diff.schema.json` is the schema of the models."""
     published = (root / "docs" / "diff.schema.json").read_text(encoding="utf-8")
 
     assert published == json.dumps(diff_schema(), indent=2) + "\n", f"stale; write it with: {REGENERATE}"

@@ -42,7 +42,7 @@ def lives_on(audited: Audited, name: str) -> list[FindingHistory]:
 
 
 def test_a_finding_begins_is_fixed_and_reopened_each_with_its_cause(audited: Audited) -> None:
-    """Of the first run nobody knows more."""
+    """Of the first run no more is known."""
     audited.audit()
     put(audited, 0)
     audited.audit()
@@ -200,7 +200,7 @@ def test_the_impact_of_other_policies_is_counted_by_policy_and_owner(audited: Au
 def test_an_impact_distinguishes_what_is_not_evaluated_any_more_from_what_passes(
     audited: Audited, tmp_path: Path
 ) -> None:
-    """And what could not be judged is a problem, with its part."""
+    """And what could not be evaluated is a problem, with its part."""
     run = audited.audit()
     other = policies(tmp_path / "other", {"area/x/x.rego": rego("x", deny_when("false"))})
     gone = policies(tmp_path / "gone", {"area/y/y.rego": rego("y", deny_when("false"), identity="T-C-1")})

@@ -1,4 +1,4 @@
-"""Audits that take over what holds come to what audits that judge everything come to, byte for byte.
+"""Audits that take over what is still valid have the results of audits that evaluate everything, byte for byte.
 
 `python -m tests.test_audit_incremental COUNT SEED` tries so many courses of audits of random estates.
 """
@@ -54,12 +54,12 @@ def audited(tmp_path: Path):  # type: ignore[no-untyped-def]  # a generator of `
 
 @pytest.fixture
 def evaluated_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the parts that were judged, in order."""
+    """The names of the parts that were evaluated, in order."""
     return counted(monkeypatch.setattr)
 
 
 def counted(put: Callable[[object, str, object], None]) -> list[str]:
-    """Have the names of parts noted when they are judged."""
+    """Have the names of parts noted when they are evaluated."""
     names: list[str] = []
     evaluate = runner.read_and_judged
 
@@ -72,7 +72,7 @@ def counted(put: Callable[[object, str, object], None]) -> list[str]:
 
 
 def test_what_did_not_change_is_not_evaluated_again(audited: Audited, evaluated_files: list[str]) -> None:
-    """Nothing of it is read but bytes; the run says what the first one said."""
+    """Nothing of it is read but bytes; the run has the results of the first one."""
     first, second = audited.audit(), audited.audit()
 
     assert evaluated_files == ["a.json", "b.json", "c.json"]
@@ -115,11 +115,11 @@ def test_only_what_changed_is_evaluated_again(audited: Audited, evaluated_files:
 def test_everything_is_evaluated_again_under_another_rule(
     audited: Audited, evaluated_files: list[str], change: Callable[[Audited], Mapping[str, object]]
 ) -> None:
-    """What parts are judged with is the same for all of them."""
+    """The setup is the same for all parts."""
     audited.audit()
     del evaluated_files[:]
 
-    audited.audit(**change(audited))  # type: ignore[arg-type]  # fields of Held by name
+    audited.audit(**change(audited))  # type: ignore[arg-type]  # fields of the setup by name
 
     assert evaluated_files == ["a.json", "b.json", "c.json"]
 
@@ -176,7 +176,7 @@ def test_policies_that_only_compare_the_clock_are_taken_over_until_it_matters(
 
 
 def test_a_run_of_an_earlier_version_is_not_compared(audited: Audited, evaluated_files: list[str]) -> None:
-    """What it stored of a part does not say between which clocks that holds."""
+    """What it stored of a part does not state between which clocks that is valid."""
     audited.audit()
     del evaluated_files[:]
     with writing(audited.store.engine) as connection:
@@ -192,7 +192,7 @@ def test_a_run_of_an_earlier_version_is_not_compared(audited: Audited, evaluated
 
 
 def test_at_the_same_clock_nothing_is_evaluated_again(audited: Audited, evaluated_files: list[str]) -> None:
-    """Nor is what is said of exemptions lost, where some policies are judged again at every other clock."""
+    """Nor are problems of exemptions lost, where some policies are evaluated again at every other clock."""
     audited.held = EvaluationSetup(policies(audited.folder / "dated", _DATED), [exemption("nobody")], {}, Settings())
     runs = [audited.audit(as_of=START) for _ in range(2)]
 
@@ -202,7 +202,7 @@ def test_at_the_same_clock_nothing_is_evaluated_again(audited: Audited, evaluate
 
 
 def test_an_exemption_that_ends_ends_everywhere(audited: Audited) -> None:
-    """What is said of exemptions is that of all parts together, taken over or not."""
+    """Problems of exemptions are those of all parts together, taken over or not."""
     given = [exemption("one", days=3), exemption("four"), exemption("nobody")]
 
     runs = [audited.audit(as_of=START + days * DAY, exemptions=given) for days in (0, 1, 2, 5)]
@@ -275,7 +275,7 @@ def test_several_processes_take_over_too(audited: Audited) -> None:
 
 @dataclass
 class Course:
-    """Audits of one random estate that changes: in one store what holds is taken over, in the other all is judged."""
+    """Audits of one random estate that changes: in one store what is valid is taken over, in the other nothing."""
 
     folder: Path
     random: Random
@@ -365,7 +365,7 @@ def courses(count: int, seed: int, folder: Path, evaluated_files: list[str], ste
 
 
 _AS_OF = "time.parse_rfc3339_ns(input.as_of)"
-#: One that says what it does with the clock, one that does not, one that reads none.
+#: One that declares what it does with the clock, one that does not, one that reads none.
 _DATED: Mapping[str, str] = {
     "area/a/a.rego": rego("a", deny_when("input.resource.location == `eastus`"), identity="T-A-1"),
     "area/b/b.rego": rego(
@@ -380,7 +380,7 @@ deny contains {"msg": "m", "path": "", "actual": age, "expected": null} if {
 	age := floor((time.parse_rfc3339_ns(input.as_of) - time.parse_rfc3339_ns("2026-01-01T00:00:00Z")) / 86400000000000)
 }
 """
-#: One that says how old something is, and one that compares a year.
+#: One that reports how old something is, and one that compares a year.
 _AGING: Mapping[str, str] = {
     "area/d/d.rego": rego("d", _AGE, identity="T-D-1"),
     "area/b/b.rego": _DATED["area/b/b.rego"],

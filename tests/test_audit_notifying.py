@@ -1,4 +1,4 @@
-"""Who is told what of audits: what is new and fixed, by owner, within a rate, in text that no service obeys."""
+"""Notifications of audits: what is new and fixed, by owner, within a rate, in text that no service obeys."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_first_time_it_is_one_summary(audited: Audited, web: WebServer) -> N
 
 
 def test_then_it_is_what_is_new_and_what_is_fixed(audited: Audited, web: WebServer) -> None:
-    """And nothing where nothing changed; a run that nobody was told of is told with the next."""
+    """And nothing where nothing changed; a run that was not notified is notified with the next."""
     targets = [target(web)]
     send_notifications(audited.store, targets, {}, NOW)
     audited.audit()
@@ -120,7 +120,7 @@ def test_what_came_and_went_between_two_messages_is_not_notified(audited: Audite
 
 
 def test_each_owner_has_a_message(audited: Audited, web: WebServer) -> None:
-    """By the tag of the resource in any letter case, else of its workspace, else nobody; what is gone had an owner."""
+    """By the tag of the resource in any letter case, else of its workspace, else none; what is gone had an owner."""
     web_targets = [target(web), target(web, name="team", owners=("TEAM-B@x.example",))]
     audited.write("a", document(tagged("one", "team-a"), tagged("two", "team-b@x.example", x=1, owner="o")))
     audited.audit()
@@ -184,7 +184,7 @@ def test_what_cannot_be_decided_any_more_is_not_fixed(tmp_path: Path, audited: A
 
 
 def test_a_part_that_cannot_be_read_fixes_nothing(audited: Audited, web: WebServer) -> None:
-    """It is told as a problem, once; read again, it is held against what it held before."""
+    """It is notified as a problem, once; read again, it is compared with what it had before."""
     targets = [target(web), target(web, name="team", owners=("a",))]
     send_notifications(audited.store, targets, {}, NOW)
     web.taken.clear()
@@ -206,7 +206,7 @@ def test_a_part_that_cannot_be_read_fixes_nothing(audited: Audited, web: WebServ
 
 
 def test_a_part_that_cannot_be_evaluated_fully_is_notified(audited: Audited) -> None:
-    """Once, by its name; the run before could judge all of it."""
+    """Once, by its name; the run before could evaluate all of it."""
     audited.write("b", document(workspace("three", x=0, owner="o"), {"id": "<id>", "type": "x/y"}))
     audited.audit()
     audited.audit()
@@ -219,7 +219,7 @@ def test_a_part_that_cannot_be_evaluated_fully_is_notified(audited: Audited) -> 
 
 
 def test_a_list_is_as_long_as_chats_take(audited: Audited, web: WebServer) -> None:
-    """The worst come first, and how many more there are is said with where they are."""
+    """The worst come first, and the number of further ones is stated with their place."""
     send_notifications(audited.store, [target(web)], {}, NOW)
     names = [f"{number:03}-{'n' * 120}" for number in range(100)]
     audited.put("b", {name: {"x": 1} for name in names})
@@ -259,7 +259,7 @@ def test_what_goes_beyond_the_rate_is_put_together(audited: Audited, web: WebSer
 
 
 def test_what_does_not_arrive_is_tried_again_ever_later(audited: Audited, web: WebServer) -> None:
-    """After a minute, then two, and so on; after three days it waits for somebody to ask."""
+    """After a minute, then two, and so on; after three days it waits for a command."""
     targets = [target(web)]
     web.status = 503
     sent = send_notifications(audited.store, targets, {}, NOW)
@@ -300,7 +300,7 @@ def test_a_message_that_is_refused_for_its_content_keeps_back_no_other(audited: 
 
 
 def test_who_is_killed_while_sending_sends_again(audited: Audited, web: WebServer) -> None:
-    """What was claimed and never said to be sent is due again: sent twice rather than never."""
+    """What was claimed and never recorded as sent is due again: sent twice rather than never."""
     targets = [target(web)]
     outbox = Outbox(audited.store)
     store_failure_messages(audited.store, targets, "production", "reason", NOW)
@@ -313,7 +313,7 @@ def test_who_is_killed_while_sending_sends_again(audited: Audited, web: WebServe
 
 
 def test_two_that_notify_at_once_send_one_message(audited: Audited) -> None:
-    """The second finds that the estate was told meanwhile, and keeps nothing."""
+    """The second finds that the estate was notified meanwhile, and keeps nothing."""
     outbox = Outbox(audited.store)
 
     assert outbox.put_run("production", None, 1, [], NOW)
@@ -324,7 +324,7 @@ def test_two_that_notify_at_once_send_one_message(audited: Audited) -> None:
 
 
 def test_targets_of_the_whole_estate_are_notified_of_a_failure(audited: Audited, web: WebServer) -> None:
-    """Targets of single owners are told where nobody else is."""
+    """Targets of single owners are notified where no other target is."""
     team = target(web, name="team", owners=("a",))
     other = target(web, name="other", estates=("staging",))
     store_failure_messages(audited.store, [target(web), team, other], "production", "no `x`\n@everyone", NOW)
@@ -363,5 +363,5 @@ def test_plain_text_has_nothing_that_is_obeyed(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["ws-1", "snapshots/production/ws_1.json", "a b (c)", "Zürich", "T-A-1: 3 of 4"])
 def test_names_that_are_harmless_stay_as_they_are(text: str) -> None:
-    """Nobody reads escapes without need."""
+    """There are no escapes without need."""
     assert plain(text) == text

@@ -55,7 +55,7 @@ def test_a_store_of_another_version_is_refused(store_url: str) -> None:
 
 
 def set_version(url: str, version: str) -> None:
-    """Let the store say that it is of a version."""
+    """Set the version of the store."""
     engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
@@ -92,7 +92,7 @@ def test_what_is_no_url_of_a_store_is_a_usage_error(url: str) -> None:
 
 
 def test_a_url_is_shown_without_its_password() -> None:
-    """Whatever else it says."""
+    """Whatever its other content."""
     assert hide_password("postgresql://me:secret@h/x") == "postgresql://me:***@h/x"
 
 
@@ -106,7 +106,7 @@ def test_a_damaged_store_gives_a_message(tmp_path: Path) -> None:
 
 
 def query_a_frozen_backend(store: Store, backends: list[int]) -> None:
-    """Stop the process that answers a connection, note its number, and ask something."""
+    """Stop the process of a connection, note its number, and send a query."""
     with store.reading() as connection:
         backends.append(connection.scalar(text("SELECT pg_backend_pid()")) or 0)
         os.kill(backends[0], signal.SIGSTOP)
@@ -167,7 +167,7 @@ def test_the_files_of_a_store_are_private_whatever_the_umask(tmp_path: Path, uma
 
 
 def test_an_existing_store_keeps_its_mode(tmp_path: Path) -> None:
-    """So that a group can share one; new files beside it get the same."""
+    """So that a group can share one; new files next to it get the same."""
     (tmp_path / "a.db").touch()
     (tmp_path / "a.db").chmod(0o660)
     with open_store(f"sqlite:///{tmp_path}/a.db", create=True) as store, run_lock(store.engine, "e"):

@@ -1,4 +1,4 @@
-"""`audit replay` judges a stored run again and gives the same bytes, or says what differs."""
+"""`audit replay` evaluates a stored run again and gives the same bytes, or reports what differs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def judge(input):
 
 @pytest.fixture
 def audited(tmp_path: Path) -> Audited:
-    """An estate that is judged in Rego and Python, with given data, and a part that cannot be read."""
+    """An estate that is evaluated in Rego and Python, with given data, and a part that cannot be read."""
     files = {**POLICIES, "area/p/p.py": PYTHON}
     files["area/d/d.rego"] = rego("d", deny_when("input.resource.properties.x in data.given.wrong"), identity="T-D-1")
     given = write(tmp_path / "given", {"given.json": '{"given": {"wrong": [1, 7]}}'})
@@ -70,7 +70,7 @@ def test_the_bundle_of_a_run_is_the_one_that_evaluated(audited: Audited) -> None
 
 
 def test_the_built_in_policies_are_kept_whole(tmp_path: Path) -> None:
-    """The bundle that is read from the store judges as they do."""
+    """The bundle that is read from the store decides as they do."""
     audited = Audited(tmp_path, setup=held(load_bundle()))
     run = audited.audit()
     assert audited.store.bundle(run).digest == run.bundle.digest
@@ -100,7 +100,7 @@ def test_what_differs_is_named_with_its_likely_cause(audited: Audited) -> None:
 
 
 def test_a_run_that_is_not_there_is_a_usage_error(audited: Audited) -> None:
-    """It says where runs are listed."""
+    """It states where runs are listed."""
     refused = policyeng("audit", "replay", "7", "--store", audited.url)
     assert refused.returncode == 3
     assert "there is no run 7; `policyeng audit runs` lists them" in refused.stderr

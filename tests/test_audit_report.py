@@ -1,4 +1,4 @@
-"""A run of an estate as a report: many parts as one, with the past beside them."""
+"""A run of an estate as a report: many parts as one, with their past."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.report_samples import ISOLATION, PUBLIC_ACCESS, passing
 
 @pytest.fixture
 def audited(tmp_path: Path) -> Iterator[Audited]:
-    """Three runs: one failure, then a second, then the first is mended."""
+    """Three runs: one failure, then a second, then the first is fixed."""
     audited = Audited(tmp_path)
     audited.audit()
     audited.put("b", {"three": {"x": 1, "owner": "o"}})
@@ -90,7 +90,7 @@ def test_trends_and_since_come_from_the_past_up_to_the_run(audited: Audited) -> 
 
 
 def test_trends_begin_with_the_newest_runs(audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stood before them counts in them."""
+    """What existed before them counts in them."""
     monkeypatch.setattr(run_report, "RUNS", 2)
     trend = reported(audited.store, audited.store.run(3)).about.trend
     assert trend is not None
@@ -98,7 +98,7 @@ def test_trends_begin_with_the_newest_runs(audited: Audited, monkeypatch: pytest
 
 
 def test_csv_has_every_finding_of_every_part(audited: Audited) -> None:
-    """With since when it stands in its part."""
+    """With since when it exists in its part."""
     listed = rows("".join(csv_lines(audited.store, audited.store.run(2))))
 
     assert len(listed) == 8

@@ -52,7 +52,7 @@ def test_all_estates_are_run_and_the_worst_exit_counts(folder: Path) -> None:
 
 
 def test_a_part_that_cannot_be_read_fails_the_run_and_hides_no_other(folder: Path) -> None:
-    """It is named with what is wrong, and the other parts are judged."""
+    """It is named with what is wrong, and the other parts are evaluated."""
     (folder / "good" / "broken.json").write_text('{"resources": [{"id": "/subscriptions/x",', encoding="utf-8")
     ran = policyeng("audit", "run", "good", "--policy", "policies", folder=folder)
     assert ran.returncode == 2
@@ -61,7 +61,7 @@ def test_a_part_that_cannot_be_read_fails_the_run_and_hides_no_other(folder: Pat
 
 
 def test_what_was_evaluated_and_is_empty_now_is_an_error(folder: Path) -> None:
-    """An export that went wrong must not look like a mended estate."""
+    """An export that went wrong must not look like a fixed estate."""
     assert policyeng("audit", "run", "bad", "--policy", "policies", folder=folder).returncode == 1
     (folder / "bad" / "w.json").write_text("{}", encoding="utf-8")
     ran = policyeng("audit", "run", "bad", "--policy", "policies", folder=folder)

@@ -87,17 +87,17 @@ class Scheduled:
             self._coming.put(line.rstrip("\n"))
 
     def until(self, message: str) -> str:
-        """The next line that says something."""
+        """The next line with a message."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
             with suppress(queue.Empty):
                 self.lines.append(self._coming.get(timeout=1))
                 if message in self.lines[-1]:
                     return self.lines[-1]
-        pytest.fail(f"nothing says {message!r}: {self.lines}")
+        pytest.fail(f"no line has {message!r}: {self.lines}")
 
     def once(self, message: str) -> None:
-        """Wait until a line says something, if none has said it already: audits side by side end in any order."""
+        """Wait for a line with a message, if there is none already: audits side by side end in any order."""
         if not any(message in line for line in self.lines):
             self.until(message)
 
@@ -106,7 +106,7 @@ class Scheduled:
         self.process.send_signal(number)
 
     def ended(self) -> int:
-        """The exit, once it has ended; `lines` has all that it said."""
+        """The exit, once it has ended; `lines` has all of its output."""
         code = self.process.wait(_PATIENCE)
         self._reader.join()
         while not self._coming.empty():
@@ -129,7 +129,7 @@ def scheduled(folder: Folder, *more: str, **environ: str) -> Iterator[Scheduled]
 
 
 class SlowServer(ThreadingHTTPServer):
-    """A snapshot at a URL that is answered when `answering` is set; `asked` is set when somebody asks."""
+    """A snapshot at a URL that is served when `released` is set; `requested` is set by a request."""
 
     daemon_threads = True
 
@@ -148,7 +148,7 @@ class _Slow(BaseHTTPRequestHandler):
     server: SlowServer
 
     def do_GET(self) -> None:
-        """Answer when it is time."""
+        """Respond when it is time."""
         self.server.requested.set()
         self.server.released.wait(_PATIENCE)
         content = orjson.dumps({"snapshotVersion": 1, "resources": [workspace("slow", x=0, owner="o")]})
@@ -210,7 +210,7 @@ def test_the_audit_under_way_is_ended_before_the_schedule(folder: Folder, slow: 
 
 @pytest.mark.slow
 def test_an_audit_that_does_not_end_in_time_is_left(folder: Folder, slow: SlowServer) -> None:
-    """The schedule ends with exit 0 all the same, says so, and the store has no half of it."""
+    """The schedule ends with exit 0 all the same, prints it, and the store has no half of it."""
     folder.configure(estate("slow", slow.url, every="PT1H"))
     with scheduled(folder, "--drain-seconds", "0.2") as schedule:
         assert slow.requested.wait(_PATIENCE)
@@ -325,7 +325,7 @@ def test_jitter_delays_the_next_audit(folder: Folder, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) -> None:
-    """Neither by this schedule, whose next time is passed over, nor beside another process."""
+    """Neither by this schedule, whose next time is passed over, nor next to another process."""
     folder.configure(estate("slow", slow.url, every="PT1S"), estate("taken", "b.json", every="PT1H"))
     with open_store(folder.url, create=True) as store, run_lock(store.engine, "taken"), scheduled(folder) as schedule:
         assert slow.requested.wait(_PATIENCE)

@@ -113,7 +113,7 @@ def put_in(connection: Connection, table: Table, chance: random.Random) -> str:
 
 
 def exchange(connection: Connection, table: Table, chance: random.Random) -> str:
-    """Exchange the values that two rows have of some columns beside their keys, or of all of them."""
+    """Exchange the values that two rows have of some columns besides their keys, or of all of them."""
     rows = rows_of(connection, table)
     first, second = chance.sample([*rows], 2) if len(rows) > 1 else (rows[0], rows[0])
     names = [column.name for column in table.columns if not column.primary_key]
@@ -131,7 +131,7 @@ WAYS: Sequence[Callable[[Connection, Table, random.Random], str]] = (alter, remo
 def test_no_tampering_goes_unnoticed(
     audited: Audited, name: str, way: Callable[[Connection, Table, random.Random], str]
 ) -> None:
-    """Whatever row is touched, the store no longer holds together; the same store untouched does."""
+    """Whatever row is touched, the store is no longer consistent; the same store untouched is."""
     table, chance = METADATA.tables[name], random.Random(f"{name} {way.__name__}")
     tried = 0
     for _ in range(effort(12, 150)):
@@ -161,7 +161,7 @@ def test_what_was_altered_is_named_with_its_table_and_run(audited: Audited) -> N
 
 
 def test_only_a_hash_that_was_noted_shows_that_the_newest_runs_are_gone(tmp_path: Path) -> None:
-    """A chain cannot say what was cut off its end."""
+    """A chain cannot show what was cut off its end."""
     audited = Audited(tmp_path)
     audited.audit()
     head = audited.audit().hash

@@ -21,7 +21,7 @@ from tests.effort import effort
 
 
 def test_evaluations_are_written_as_pydantic_writes_them() -> None:
-    """Findings and the rest, of drawn estates with exemptions; and what stands is what is read back."""
+    """Findings and the rest, of drawn estates with exemptions; and what is written is what is read back."""
     bundle = load_bundle()
     examples = Examples(bundle)
     for number in range(effort(15, 500)):

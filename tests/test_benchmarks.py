@@ -168,7 +168,7 @@ class Counted:
 
 
 def test_rounds_are_interleaved_and_start_in_turn() -> None:
-    """Nobody is always first, and nobody runs twice in a row."""
+    """None is always first, and none runs twice in a row."""
     ran: list[str] = []
 
     seconds = repeated([Counted(name, ran) for name in "abc"], Pace(3, 9, 0.0))
@@ -178,7 +178,7 @@ def test_rounds_are_interleaved_and_start_in_turn() -> None:
 
 
 def test_only_what_evaluates_is_compared() -> None:
-    """A measure of parsing says nothing; a wrong one does."""
+    """A measure of parsing has no verdicts; a wrong one has."""
     require_equal([Counted("parse", [])])
 
     with pytest.raises(DifferentVerdictsError, match="wrong: "):
@@ -248,7 +248,7 @@ def test_times_are_shown_in_a_unit_that_suits(seconds: float, shown: str) -> Non
 
 
 def test_a_command_that_fails_is_no_measure(tmp_path: Path) -> None:
-    """The launcher says how it ended and what it printed."""
+    """The launcher reports how it ended and what it printed."""
     with Launcher(tmp_path) as launcher:
         seconds, processor, peak = launcher.run(["sh", "-c", "echo said; exit 1"], (0, 1))
 

@@ -12,7 +12,7 @@ from policyeng.sources import load_snapshot
 
 
 def test_every_workspace_is_a_file_with_ids_of_its_own(tmp_path: Path) -> None:
-    """Of as many resources as were asked for; a change changes one of them."""
+    """Of as many resources as requested; a change changes one of them."""
     fleet = Fleet(tmp_path, workspaces=3, resources=12)
     fleet.write()
     files = sorted(fleet.files.iterdir())
@@ -27,7 +27,7 @@ def test_every_workspace_is_a_file_with_ids_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_gives_no_figure() -> None:
-    """What it said is in the error."""
+    """Its output is in the error."""
     found = measured("quick", [sys.executable, "-c", "print(1)"])
 
     assert found.seconds >= found.processor > 0

@@ -1,4 +1,4 @@
-"""The measures of fleets: real audits and real processes, and no figures where two say different things."""
+"""The measures of fleets: real audits and real processes, and no figures where two disagree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_fleet_is_the_same_every_time_and_no_two_of_it_are_alike() -> None:
 
 
 def test_what_a_family_takes_is_that_of_all_its_members() -> None:
-    """A child that holds 64 MB and does nothing more."""
+    """A child that allocates 64 MB and does nothing more."""
     with subprocess.Popen([sys.executable, "-c", ALLOCATING], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
@@ -95,7 +95,7 @@ def test_an_audit_that_does_not_evaluate_is_no_figure(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_cost_in_spark_is_compared_with_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process judges what Spark does, and ratios are taken round by round."""
+    """A process evaluates what Spark does, and ratios are taken round by round."""
     monkeypatch.setattr(spark, "_bundles", [])
     for name, content in fleet(2, 4):
         (tmp_path / name).write_bytes(content)

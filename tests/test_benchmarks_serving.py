@@ -1,4 +1,4 @@
-"""The benchmark of the server: equal answers of real servers, or no figures, and a page. No times are asserted."""
+"""The benchmark of the server: equal responses of real servers, or no figures, and a page. No times are asserted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Once:
         self.wrong = wrong
 
     def run(self, url: str, requests: Sequence[Request], *phases: Phase) -> list[Load]:
-        """Send them, and compare the answers."""
+        """Send them, and compare the responses."""
         for each in requests:
             response = httpx.post(url, content=each.body, headers={"Content-Type": "application/json"}, timeout=60)
             assert response.text.rstrip().endswith(each.says)
@@ -58,7 +58,7 @@ def test_a_search_ends_at_what_is_sustained(most: float) -> None:
 
 
 def test_a_server_that_sustains_nothing_ends_the_search() -> None:
-    """Slow answers are no more than wrong ones."""
+    """Slow responses count as wrong ones."""
     slow, wrong = Search(CHANGES), Search(CHANGES)
     for search, each in ((slow, load(1, p99=CHANGES.limit)), (wrong, load(1, wrong=1))):
         while not search.ended:

@@ -96,7 +96,7 @@ def test_each_bomb_is_an_error_of_its_own(group: str, folder: Path, usual: float
 
 
 def test_a_server_keeps_running_after_each_bomb(folder: Path) -> None:
-    """It denies the change, because nothing shows that it is right, and answers the next one."""
+    """It denies the change, because nothing shows that it is right, and responds to the next one."""
     bundle_of(folder, CHOSEN)
     with running(folder, "--policy", "policies", "--snapshot", "state/s.json", command=SERVE) as (server, address):
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Reading bundle archives: ours, those that people pack, OPA's, and those that nobody should have packed."""
+"""Reading bundle archives: ours, those that people pack, OPA's, and those that no one should have packed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rooted(path: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def same(one: Bundle, other: Bundle) -> bool:
-    """Whether two bundles judge the same, under the same digest."""
+    """Whether two bundles decide the same, under the same digest."""
     return all(getattr(one, part) == getattr(other, part) for part in ("digest", "policies", "modules", "data"))
 
 
@@ -45,7 +45,7 @@ def test_an_archive_is_the_directory_that_was_packed(tmp_path: Path) -> None:
 
 
 def test_the_manifest_is_no_part_of_the_digest(tmp_path: Path) -> None:
-    """It names the digest, so it cannot be in it; revision and roots change nothing that is judged."""
+    """It names the digest, so it cannot be in it; revision and roots change nothing that is evaluated."""
     plain = load_bundle(write(tmp_path / "one", POLICY))
     named = load_bundle(write(tmp_path / "two", {**POLICY, ".manifest": '{"revision": "9", "roots": ["area"]}'}))
 
@@ -139,7 +139,7 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, damage: object, message: s
 
 
 def test_every_cut_of_an_archive_is_refused(tmp_path: Path) -> None:
-    """However much of it arrived, nothing is judged with a part."""
+    """However much of it arrived, nothing is evaluated with a part."""
     path = packed(tmp_path / "b.tar.gz", dict(POLICY))
     whole = path.read_bytes()
 
@@ -168,7 +168,7 @@ def test_a_bomb_is_not_inflated(tmp_path: Path) -> None:
 
 
 def test_too_large_a_file_is_not_read(tmp_path: Path) -> None:
-    """The limit holds for the archive as it lies, too."""
+    """The limit applies to the compressed archive, too."""
     path = tmp_path / "b.tar.gz"
     path.write_bytes(os.urandom(1001))
 
@@ -187,7 +187,7 @@ def test_members_are_refused_with_archive_and_name(tmp_path: Path) -> None:
 
 
 def test_what_is_neither_directory_nor_archive_is_refused(tmp_path: Path) -> None:
-    """A file of another kind, a name that does not exist, a named pipe: said at once."""
+    """A file of another kind, a name that does not exist, a named pipe: refused at once."""
     write(tmp_path, {"notes.txt": "no archive"})
     os.mkfifo(tmp_path / "pipe")
 

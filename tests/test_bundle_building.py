@@ -1,4 +1,4 @@
-"""Building archives: the same bytes for the same input, and everything that judges in them."""
+"""Building archives: the same bytes for the same input, and everything that decides in them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def manifest(path: Path) -> dict[str, object]:
 
 
 def findings(bundle: Bundle, root: Path) -> Sequence[Finding]:
-    """What a bundle says of the samples."""
+    """The findings of a bundle for the samples."""
     snapshot = load_snapshot(root / "samples" / "workspaces" / "regulated.json")
     return evaluate(bundle, snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC)).findings
 
@@ -208,7 +208,7 @@ def test_the_signature_covers_every_file(tmp_path: Path) -> None:
 
 
 def test_windows_line_ends_are_the_same_bundle(tmp_path: Path) -> None:
-    """The digest is over what is judged, and that has one form of line ends."""
+    """The digest is over the content, and that has one form of line ends."""
     unix = load_bundle(write(tmp_path / "d", POLICY))
     windows = {name: text.replace("\n", "\r\n").encode() for name, text in POLICY.items()}
 

@@ -14,7 +14,7 @@ from tests.bundles import write
 from tests.conftest_binary import require_conftest
 
 KEYS = ("a", "deep", "limits", "list", "sub", "x")
-#: A rule cannot read the whole of `data`, which holds the rule itself.
+#: A rule cannot read the whole of `data`, which contains the rule itself.
 _SHOWN = "".join(f'shown contains ["{key}", data.{key}]\n' for key in KEYS)
 POLICY = {"p/a.rego": f"package main\n{_SHOWN}deny contains json.marshal([pair | some pair in shown]) if input\n"}
 
@@ -71,7 +71,7 @@ def test_data_is_what_conftest_has(tmp_path: Path, data: list[str], monkeypatch:
     ],
 )
 def test_a_clash_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
-    """With the file that says it again."""
+    """With the file that repeats it."""
     write(tmp_path, {**POLICY, **files})
     with pytest.raises(BundleError, match=message):
         load_bundle(tmp_path / "p", data=[tmp_path / "d"])

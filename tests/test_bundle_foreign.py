@@ -1,4 +1,4 @@
-"""Policies of others: which rules judge, what they are called, and what is refused instead of dropped."""
+"""Policies of others: which rules decide, what they are called, and what is refused instead of dropped."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def test_a_rule_that_gives_no_messages_is_refused_by_name(tmp_path: Path, source
 
 
 def test_a_library_that_reads_what_conftest_fills_is_refused(tmp_path: Path) -> None:
-    """Which policies use it is open, so none of them is judged."""
+    """Which policies use it is open, so none of them is evaluated."""
     library = "package l\nname := data.conftest.file.name"
     with pytest.raises(BundleError, match="only Conftest fills"):
         bundle_of(tmp_path, "package a\nimport data.l\ndeny contains l.name if input.x", library)
 
 
 def test_a_directory_without_policies_is_an_error(tmp_path: Path) -> None:
-    """A library alone judges nothing; neither do tests."""
+    """A library alone decides nothing; neither do tests."""
     write(tmp_path, {"l.rego": "package l\nf(x) := x", "tests/a.rego": "package a\ndeny contains 1 if true"})
     write(tmp_path, {"a_test.rego": "package a\ndeny contains 1 if true"})
     with pytest.raises(BundleError, match="no policy was found"):

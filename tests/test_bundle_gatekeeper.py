@@ -41,7 +41,7 @@ def evaluated(folder: Path, document: str) -> list[tuple[str, str]]:
 
 
 def test_a_directory_in_the_style_of_the_library_is_evaluated() -> None:
-    """Templates with libraries and samples, and sources beside them; what the cluster fills leaves a policy unknown."""
+    """Templates with libraries, samples and sources next to them; what the cluster fills leaves a policy unknown."""
     snapshot = load_snapshot(COLLECTION / "inputs/objects.yaml", documents=True, resources=False)
     evaluation = evaluate(load_bundle(COLLECTION / "policy"), snapshot, as_of=AS_OF)
 
@@ -71,7 +71,7 @@ def test_a_directory_in_the_style_of_the_library_is_evaluated() -> None:
 
 
 def test_inventory_is_taken_from_data(tmp_path: Path) -> None:
-    """With `--data` the policy that needs it is judged."""
+    """With `--data` the policy that needs it is evaluated."""
     ingress = {"other": {"spec": {"rules": [{"host": "a.example"}]}}}
     write(tmp_path, {"x.json": json.dumps({"inventory": {"namespace": {"n": {"v1": {"Ingress": ingress}}}}})})
     bundle = load_bundle(COLLECTION / "policy", data=[tmp_path])
@@ -84,7 +84,7 @@ def test_inventory_is_taken_from_data(tmp_path: Path) -> None:
 
 
 def test_constraints_give_kinds_parameters_and_whether_they_deny(tmp_path: Path) -> None:
-    """Each constraint is a policy of its own; two of one name are told apart by their folders."""
+    """Each constraint is a policy of its own; two of one name are distinguished by their folders."""
     files = {
         "t/template.yaml": TEMPLATE,
         "t/samples/a/constraint.yaml": constraint(
@@ -169,7 +169,7 @@ def test_other_files_of_that_name_are_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_the_rules_of_a_template_always_get_a_review(tmp_path: Path, rule: str) -> None:
-    """Whatever their text looks at, whatever the file is called, and also where the source lies beside it."""
+    """Whatever their text looks at, whatever the file is called, and also where the source lies next to it."""
     source = TEMPLATE.partition("        violation")[0]
     write(tmp_path / "p", {"named_by_us.yml": f"{source}        {rule}\n"})
     write(tmp_path / "p", {"src.rego": f"package p\n{rule}".replace("\n        ", "\n")})

@@ -142,7 +142,7 @@ def test_a_field_may_not_be_in_both_places() -> None:
 
 
 def test_fields_of_opa_itself_are_taken() -> None:
-    """OPA's own annotations beside ours are no unknown fields."""
+    """OPA's own annotations next to ours are no unknown fields."""
     header = header_from_metadata({"scope": "package", "authors": ["a"], "custom": FIELDS}, "x")
 
     assert header is not None

@@ -22,7 +22,7 @@ def versions(folder: Path) -> dict[str, bool]:
 
 
 def test_a_module_is_v0_where_it_does_not_read_as_v1(tmp_path: Path) -> None:
-    """Both kinds stand in one directory, and the bundle says which is which."""
+    """Both kinds are in one directory, and the bundle distinguishes them."""
     write(tmp_path, {"a.rego": V0, "b.rego": V1, "c.rego": "package c\nimport rego.v1\nx := 1\n"})
 
     assert versions(tmp_path) == {"a.rego": True, "b.rego": False, "c.rego": False}
@@ -59,7 +59,7 @@ def test_one_path_in_two_versions_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_indented_rule_decides_too(tmp_path: Path) -> None:
-    """Where the manifest says v1, only modules that may judge are parsed; indentation must not hide one."""
+    """Where the manifest states v1, only modules that may decide are parsed; indentation must not hide one."""
     folder = write(tmp_path, {".manifest": '{"rego_version": 1}', "a.rego": 'package main\n\n  deny contains "bad"\n'})
 
     assert list(versions(folder)) == ["a.rego"]

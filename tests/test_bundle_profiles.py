@@ -217,7 +217,7 @@ def test_an_unknown_profile_is_a_wrong_use(tmp_path: Path) -> None:
 def test_a_profile_that_is_not_well_formed_is_refused_when_it_is_used(
     tmp_path: Path, content: object, message: str
 ) -> None:
-    """It names the place; a run without it does not ask."""
+    """It names the place; a run without it does not read it."""
     bundle = load_bundle(folder(tmp_path, x={}))
     bundle.data["profiles"]["x"] = content
 
@@ -286,7 +286,7 @@ def test_profiles_of_another_shape_are_refused(tmp_path: Path) -> None:
 
 
 def test_flag_environment_and_file_choose_a_profile(tmp_path: Path) -> None:
-    """And parameters of the file go before it; the text report says which profile it was."""
+    """And parameters of the file go before it; the text report names the profile."""
     policies, snapshot = str(folder(tmp_path, loose=LOOSE, tight={})), file(tmp_path, workspace("w", n=2))
     line = ("check", snapshot, "--policy", policies, *AT)
     config = tmp_path / "policyeng.toml"
@@ -378,7 +378,7 @@ def test_a_star_of_the_configuration_reaches_a_run(tmp_path: Path) -> None:
 
 
 def test_profiles_are_listed_and_shown(tmp_path: Path) -> None:
-    """`policies list --profiles`, and what a policy judges with under one."""
+    """`policies list --profiles`, and the parameters of a policy under one."""
     policies = str(folder(tmp_path, loose=LOOSE))
 
     listed = run("policies", "list", "--profiles", "--policy", policies, folder=tmp_path)

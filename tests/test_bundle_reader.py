@@ -36,7 +36,7 @@ def test_rego_and_python_policies_lie_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_twin_takes_the_header_of_the_rego_policy(tmp_path: Path) -> None:
-    """The header is written once; the Rego form is in force."""
+    """The header is written once; the Rego form is active."""
     twin = PYTHON.replace(PYTHON[PYTHON.index("(id=") : PYTHON.index(")\ndef") + 1], "()")
     write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true")), "area/a/a.py": twin})
 

@@ -1,4 +1,4 @@
-"""Signatures of bundles: what holds, and everything that must not."""
+"""Signatures of bundles: what is valid, and everything that must not be."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_the_token_does_not_choose_its_algorithm(p256: Keys, rsa: Keys) -> None:
     ],
 )
 def test_a_signature_file_that_is_none_is_refused(p256: Keys, content: bytes, message: str) -> None:
-    """Whatever stands there, it is refused with its place."""
+    """Whatever its content, it is refused with its place."""
     with pytest.raises(BundleError, match=message) as refusal:
         verify({**FILES, SIGNATURES: content}, "b.tar.gz", Verification(p256.public))
 
@@ -295,7 +295,7 @@ def test_claims_without_content_are_refused(p256: Keys, payload: JsonObject, ref
 
 
 def test_times_are_kept(p256: Keys) -> None:
-    """An expired signature is refused, and one that is not yet valid; one that lasts says until when."""
+    """An expired signature is refused, and one that is not yet valid; one that lasts states until when."""
     with pytest.raises(BundleError, match=r"^b/\.signatures\.json: the signature has expired; get a newer bundle$"):
         verify(with_token(FILES, signed_with(p256, claims(FILES, exp=1))), "b", Verification(p256.public))
     for more in ({"exp": 1}, {"nbf": 99_999_999_999}, {"exp": "never"}):
@@ -396,7 +396,7 @@ def test_a_directory_in_the_place_of_an_archive_is_not_read_unsigned(p256: Keys,
     for path in (policies, link):
         with pytest.raises(BundleError, match="is not signed"):
             load_bundle(path, verification=Verification(p256.public))
-    with pytest.raises(BundleError, match="is not signed"):  # also beside an archive that is signed
+    with pytest.raises(BundleError, match="is not signed"):  # also next to an archive that is signed
         load_bundle(
             packed(tmp_path / "b.tar.gz", {**POLICY, str(SIGNATURES): _signature_of(POLICY, p256)}),
             policies,
@@ -467,7 +467,7 @@ def test_to_require_signatures_and_to_allow_none_is_a_contradiction(p256: Keys) 
 
 
 def test_the_directory_before_every_name_is_that_of_opa_sign(p256: Keys) -> None:
-    """`opa sign --bundle DIR` writes DIR before each name; one that stands before some only is no such thing."""
+    """`opa sign --bundle DIR` writes DIR before each name; one before some names only is no such thing."""
     named = {PurePosixPath("some/dir") / path: content for path, content in FILES.items()}
     assert verify(with_token(FILES, signed_with(p256, claims(named))), "d", Verification(p256.public))
 
@@ -515,7 +515,7 @@ def test_an_origin_has_the_signature_that_was_verified(p256: Keys, tmp_path: Pat
 
 
 def test_required_without_a_key_is_a_wrong_configuration(tmp_path: Path) -> None:
-    """Even for the built-in policies, which are trusted as installed: the next bundle would be judged unverified."""
+    """Even for the built-in policies, which are trusted as installed: the next bundle would be used unverified."""
     with pytest.raises(UsageError, match=NO_KEY):
         load_bundle(verification=Verification(required=True))
     with pytest.raises(UsageError, match="no key is configured"):

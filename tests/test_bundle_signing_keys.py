@@ -1,4 +1,4 @@
-"""The keys of signatures: what they may be, and what is said of those that may not."""
+"""The keys of signatures: what they may be, and the messages for those that may not."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def names(*members: bytes, end: bytes = END) -> list[str]:
     ],
 )
 def test_what_is_no_plain_file_is_refused_by_name(members: tuple[bytes, ...], message: str) -> None:
-    """The refusal names the archive, says what is wrong and what to do."""
+    """The refusal names the archive, what is wrong and what to do."""
     with pytest.raises(BundleError, match=message) as refusal:
         names(*members)
 

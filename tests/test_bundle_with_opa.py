@@ -70,7 +70,7 @@ def test_opa_takes_our_signed_archive_and_refuses_it_altered(
 
 
 def test_opa_reads_our_archive_strictly(opa: Path, bundle: Bundle, tmp_path: Path) -> None:
-    """`opa check --strict`, `opa inspect` and `opa eval`; the manifest tells it revision and digest."""
+    """`opa check --strict`, `opa inspect` and `opa eval`; the manifest states revision and digest."""
     origins = open_origins([])
     (tmp_path / "b.tar.gz").write_bytes(archive_bytes(archive_files(bundle_of(origins), origins)))
 
@@ -127,7 +127,7 @@ def test_what_opa_builds_decides_as_the_directory_does(opa: Path, root: Path, tm
 def test_what_opa_compiles_is_refused_with_a_remedy(
     opa: Path, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
-    """Optimized and compiled archives no longer hold the policies as they were written."""
+    """Optimized and compiled archives no longer contain the policies as they were written."""
     write(tmp_path / "d", POLICY)
     build = ("build", "--bundle", "d", *options, "--entrypoint", "area/a/deny", "--output", "b.tar.gz")
     assert run(opa, *build, cwd=tmp_path).returncode == 0

@@ -27,7 +27,7 @@ NEEDED = frozenset({"AML-GOV-009", "AML-GOV-011"})
 
 
 def evaluated(resources: Iterable[JsonObject], **stated: object) -> Evaluation:
-    """What all policies say of an estate."""
+    """The evaluation of an estate by all policies."""
     return evaluate(BUNDLE, Snapshot.model_validate({"resources": tuple(resources), **stated}), as_of=DEFAULT_AS_OF)
 
 
@@ -83,7 +83,7 @@ def _staged(stage: str) -> dict[str, JsonObject]:
 
 
 #: By class of work: merge patches on the baselines by stem, the baselines that cannot be of that class, and a policy
-#: that then judges what it did not judge before.
+#: that then evaluates what it did not evaluate before.
 CLASSES: dict[str, tuple[dict[str, JsonObject], set[str], str]] = {
     "dev": (_staged("dev"), set(), ""),
     # 001 leaves Container Instances to development and test.
@@ -129,7 +129,7 @@ def test_every_class_of_work_has_a_compliant_estate(name: str) -> None:
 
 
 def cases_of(policy: Policy, *verdicts: str) -> Iterator[tuple[str, str, Case, Snapshot, str]]:
-    """Cases with their verdicts, names, estates and the lower-case id of what each one judges."""
+    """Cases with their verdicts, names, estates and the lower-case id of the subject of each."""
     file = read_cases(policy)
     for verdict, name, case in file.named() if file else ():
         if verdict in verdicts:
@@ -145,13 +145,13 @@ def of_case(
     agreed: Mapping[str, JsonObject] | None = None,
     bundle: Bundle = BUNDLE,
 ) -> Evaluation:
-    """What all policies, or those of another bundle, say of the estate of a case; `agreed` are parameters of others."""
+    """An evaluation of the estate of a case by all policies or another bundle; `agreed` are parameters of others."""
     parameters = {policy.id: case.parameters, **(agreed or {})}
     return evaluate(bundle, snapshot, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
 
 
 #: Where two policies disagree, the parameters of the other with which a policy can be met: 002 runs inference on
-#: Functions, while 000 wants what is always on; whoever uses Functions says so. AML-DAT-202 limits connections with a
+#: Functions, while 000 wants what is always on; whoever uses Functions states it. AML-DAT-202 limits connections with a
 #: key, which AML-DAT-201 refuses unless their kind of authentication is accepted. AML-GOV-010 limits how long people
 #: are Owner, who can manage compute.
 AGREED: dict[str, dict[str, JsonObject]] = {
@@ -164,7 +164,7 @@ WITH_AN_EXEMPTION = {"AML-NET-204": {"AML-NET-001"}}
 
 
 def own_outcomes(policy: Policy, verdict: str) -> Iterator[Outcome]:
-    """What all policies together make of each case with a verdict: the outcome of the policy for what is judged."""
+    """What all policies together make of each case with a verdict: the outcome of the policy for the subject."""
     for _, _, case, snapshot, identity in cases_of(policy, verdict):
         for found in of_case(policy, case, snapshot).findings:
             if found.policy == policy.id and found.resource.lower() == identity:
@@ -173,7 +173,7 @@ def own_outcomes(policy: Policy, verdict: str) -> Iterator[Outcome]:
 
 @pytest.mark.slow
 def test_each_policy_fails_somewhere_and_passes_somewhere() -> None:
-    """With all others in force beside it, too; the first cases that show it are enough."""
+    """With all others active, too; the first cases that show it are enough."""
     for policy in BUNDLE.policies:
         passing = (outcome for outcome in own_outcomes(policy, "pass") if outcome is Outcome.PASS)
         failing = (outcome for outcome in own_outcomes(policy, "fail") if outcome is Outcome.FAIL)
@@ -183,7 +183,7 @@ def test_each_policy_fails_somewhere_and_passes_somewhere() -> None:
 
 @pytest.mark.slow
 def test_each_policy_can_be_met_without_missing_another() -> None:
-    """Some case that passes fails no other policy on the same subject: what it asks for is forbidden by none."""
+    """Some case that passes fails no other policy on the same subject: what it requires is forbidden by none."""
     for policy in BUNDLE.policies:
         missed: dict[str, list[str]] = {}
         for _, name, case, snapshot, identity in cases_of(policy, "pass"):
@@ -209,7 +209,7 @@ def test_names_are_unique_without_case(bundle: Bundle) -> None:
 
 @pytest.mark.slow
 def test_no_two_policies_deny_one_place_with_one_message() -> None:
-    """A reader tells two denials apart by their text; the failing cases of a policy reach each of its denials."""
+    """A reader distinguishes two denials by their text; the failing cases of a policy reach each of its denials."""
     messages: dict[str, set[str]] = defaultdict(set)
     for policy in BUNDLE.policies:
         alone = selected(BUNDLE, [policy.id])

@@ -43,7 +43,7 @@ def test_title_and_severity_are_the_catalogues(policy: Policy) -> None:
 
 @EACH
 def test_the_source_names_a_document_or_a_rule_of_others(bundle: Bundle, policy: Policy) -> None:
-    """Everything that a source says is known: documents, rules of others, sources of the facts."""
+    """Everything that a source cites is known: documents, rules of others, sources of the facts."""
     source = cited(policy.header.source)
 
     assert source.sections or source.peers or policy.id == f"AML-{policy.header.source}"
