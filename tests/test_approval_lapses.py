@@ -97,7 +97,7 @@ def _expected(relying: dict[str, Outcome], after: dict[str, Outcome]) -> Outcome
 def test_an_approval_is_in_use_where_alone_it_makes_a_compute_pass(
     computes: list[JsonObject], approvals: list[Approval], has_homes: bool
 ) -> None:
-    """It is evaluated where it is or may be used, and only there; it fails when its near end leaves a compute failing."""
+    """It is evaluated where it is or may be used, and only there; it fails when its end leaves a compute failing."""
     resources = (*computes, *(HOMES if has_homes else ()))
     snapshot = Snapshot(resources=resources, approvals=tuple(approvals))
     findings: dict[str, Finding] = {

@@ -440,7 +440,7 @@ def test_what_surrounds_a_workspace_is_read(arguments: tuple[str, ...]) -> None:
         versions.setdefault("/".join((parts[0], *parts[1::2])), set()).add(query.get("api-version", ""))
         return real(path, query)
 
-    with patch.object(azure, "answer", respond):
+    with patch.object(azure, "respond", respond):
         document = collected(azure, *arguments)
     read = {one["id"].lower() for one in document["resources"]}
     expected = [

@@ -216,7 +216,7 @@ def test_parameters_for_a_policy_that_does_not_exist_are_refused(failing: tuple[
 
 @pytest.mark.parametrize("command", [("policies", "list"), ("policies", "list", "--format", "json"), ("test",)])
 def test_where_no_policy_is_left_nothing_can_be_decided(failing: tuple[str, str], command: tuple[str, ...]) -> None:
-    """Exit 2, as a run has that judges nothing; a directory without policies is listed as what it is."""
+    """Exit 2, as a run has that evaluates nothing; a directory without policies is listed as what it is."""
     given = ("--policy", failing[0], "--select", "high", "--ignore", "T-A-1")
     left, checked = policyeng(*command, *given), policyeng("check", failing[1], *given)
 
@@ -249,7 +249,7 @@ def test_what_the_user_wrote_is_shown_and_not_obeyed(arguments: tuple[str, ...])
 
 
 def test_messages_of_usual_length_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """What stands between two quoted words is no quoted word, and lines stay lines."""
+    """Text between two quoted words is no quoted word, and lines stay lines."""
     text = f"`a` {'word ' * 99}`b`\n\t`{'c' * 200}`"
     print_line(text, error=True)
     print_line(f"`{'d' * 400}` {'e' * 400} \x1b", error=True)
@@ -347,7 +347,7 @@ def test_reports_go_to_files_in_addition_to_what_is_printed(failing: tuple[str, 
 
 @pytest.mark.parametrize("name", ["text", "markdown"])
 def test_reports_for_people_are_grouped(failing: tuple[str, str], tmp_path: Path, name: str) -> None:
-    """What is printed, and what is written beside a report for a machine."""
+    """What is printed, and what is written in addition to a report for a machine."""
     policies, path = failing
     given = ("check", path, "--policy", policies, *AT, "--group-by", "policy")
     printed = policyeng(*given, "--format", name)
@@ -403,7 +403,7 @@ def test_policies_have_pages_in_markdown(tmp_path: Path) -> None:
 
 
 def test_cases_are_run_and_counted(tmp_path: Path) -> None:
-    """A case that does not hold fails the command, is named with its reason, and stands in the JUnit report."""
+    """A failing case fails the command, is named with its reason, and is in the JUnit report."""
     edit = "{patch: {properties: {n: 1}}"
     cases = "baseline: workspace\nabsent: {/properties/n: pass}\n"
     cases += f"pass:\n  good: {edit}}}\nfail:\n  bad: {edit}, path: /x}}\n"
@@ -441,7 +441,7 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
 
 
 def test_an_interrupt_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A run that the user ended says so and exits as shells expect; typer alone would leave without a word."""
+    """A run that the user ended reports it and exits as shells expect; typer alone would leave without a word."""
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -492,7 +492,7 @@ def test_a_snapshot_of_the_interface_is_that_of_the_library(failing: tuple[str, 
 
 
 def test_the_sample_configuration_is_one(root: Path) -> None:
-    """Its exemptions are found beside it, its parameters exist, and with it the exempted sample is green."""
+    """Its exemptions are found next to it, its parameters exist, and with it the exempted sample is green."""
     ran = policyeng(
         "check",
         str(root / "samples/workspaces/exempted.json"),

@@ -41,7 +41,7 @@ def changing(folder: Path, change: object) -> str:
 
 
 def test_a_bad_change_is_denied_and_a_good_one_allowed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Text with the place and the remedy; what failed elsewhere is named when that is asked for."""
+    """Text with the place and the remedy; what failed elsewhere is named on request."""
     code, out, err = called(capsys, changing(folder, workspace("w", x=2)), "--standing")
     short = called(capsys, "change.json")[1]
     good, allowed, _ = called(capsys, changing(folder, workspace("w", x=1)))
@@ -76,7 +76,7 @@ def test_json_is_the_decision_and_files_keep_it(folder: Path, capsys: pytest.Cap
 
 
 def test_deletes_come_from_the_command_line_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Alone, and beside a document."""
+    """Alone, and next to a document."""
     old = workspace("old")["id"]
 
     assert called(capsys, "--delete", old)[1].splitlines()[-1] == "exit 0: allowed: 1 change; 1 cleared"

@@ -84,7 +84,7 @@ COMMANDS = [
 def test_every_command_refuses_what_is_not_signed_as_configured(
     folder: Path, pair: Keys, command: tuple[str, ...], policyeng: Policyeng
 ) -> None:
-    """By flag, by environment and by configuration file; nothing is judged and nothing is written."""
+    """By flag, by environment and by configuration file; nothing is evaluated and nothing is written."""
     key = ("--verification-key", str(pair.public))
     configured = {"POLICYENG_VERIFICATION_KEY": str(pair.public)}
     write(folder, {"strict.toml": f'verification_key = "{pair.public}"\nrequire_signature = true\n'})
@@ -225,7 +225,7 @@ def test_building_twice_gives_the_same_file(folder: Path, pair: Keys, policyeng:
 
 
 def test_verify_prints_what_an_archive_contains(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
-    """Whether its signature holds or was not looked at is never left open."""
+    """Whether its signature is valid or was not verified is never left open."""
     verify = ("bundle", "verify", "signed.tar.gz")
     verified = policyeng(*verify, "--verification-key", str(pair.public), folder=folder)
     unseen = policyeng(*verify, folder=folder)
@@ -328,7 +328,7 @@ def test_an_existing_archive_is_kept_when_building_fails(folder: Path, policyeng
 
 @pytest.mark.parametrize("text", ["package lib.broken\n\nx := {", "package lib.broken\n\nx := missing(1)\n"])
 def test_what_does_not_compile_is_not_built(tmp_path: Path, policyeng: Policyeng, text: str) -> None:
-    """Nobody would find out before the archive judges."""
+    """It would not be found before the archive is used."""
     write(tmp_path / "policies", {**POLICY, "lib/broken.rego": text})
     ran = policyeng("bundle", "build", "--policy", "policies", "--output", "b.tar.gz", folder=tmp_path)
 

@@ -50,7 +50,7 @@ def _run(*words: str) -> object:
     ],
 )
 def test_every_group_reaches_the_command_as_one_argument(words: tuple[str, ...], seen: object) -> None:
-    """With the defaults of its options, and beside another group and options of its own."""
+    """With the defaults of its options, and next to another group and options of its own."""
     assert _run(*words) == 7
     assert [seen] == SEEN
 

@@ -1,4 +1,4 @@
-"""`policyeng serve` as a process: it listens, answers, survives what is sent to it, and ends."""
+"""`policyeng serve` as a process: it listens, responds, survives what is sent to it, and ends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def running(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_responds_until_a_signal_comes(folder: Path, number: signal.Signals) -> None:
-    """Then it ends well, and says nothing."""
+    """Then it ends well, and prints nothing."""
     with running(folder, "--snapshot", "state.json", "--max-snapshot-age", "3600") as (server, address):
         assert httpx.get(f"{address}/readyz").json()["ready"] is True
         denied = httpx.post(f"{address}/v1/admit", json=workspace("there", x=2))
@@ -64,7 +64,7 @@ def test_it_responds_until_a_signal_comes(folder: Path, number: signal.Signals) 
 
 
 def test_what_is_sent_cannot_end_it(folder: Path) -> None:
-    """Half a request, two lengths, no HTTP at all, a body that stays away: it answers the next one."""
+    """Half a request, two lengths, no HTTP at all, a body that stays away: it responds to the next one."""
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     raw = {
         b"nothing of HTTP\r\n\r\n": b"400",
@@ -132,7 +132,7 @@ def test_the_state_is_read_again_and_tokens_are_required(folder: Path) -> None:
 
 
 def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
-    """The server says so to whoever asks for another."""
+    """The server reports it in response to a request for another."""
     with running(folder, "--only", "admit", "--only", "check", "--snapshot", "state.json") as (_, address):
         responses = {route: httpx.post(f"{address}/v1/{route}", json=workspace("there")) for route in Route}
         paths = httpx.get(f"{address}/openapi.json").json()["paths"]
@@ -169,7 +169,7 @@ def test_what_cannot_be_served_is_one_line(
 
 
 def test_policies_that_do_not_compile_are_not_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is said at the start, not to the first who asks."""
+    """It is reported at the start, not in response to the first request."""
     write(tmp_path, {"area/p.rego": rego("p", deny_when("nowhere(input.resource)"))})
 
     assert cli.run(["serve", "--policy", str(tmp_path)]) == 2

@@ -1,4 +1,4 @@
-"""Files that the command line names are written whole, where they were asked for, or not at all with the reason."""
+"""Files that the command line names are written whole, at the given path, or not at all with the reason."""
 
 from __future__ import annotations
 

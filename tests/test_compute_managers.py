@@ -27,13 +27,13 @@ ROLES = "/providers/Microsoft.Authorization/roleDefinitions/"
 
 @pytest.fixture(scope="module")
 def alone() -> Bundle:
-    """The built-in bundle with this policy alone in force."""
+    """The built-in bundle with this policy alone active."""
     whole = load_bundle()
     return whole.only([policy for policy in whole.policies if policy.id == "AML-RBAC-101"])
 
 
 def evaluated(alone: Bundle, *resources: JsonObject, **parameters: object) -> list[tuple[Judgement, Judgement]]:
-    """What Rego and its twin say of every assignment."""
+    """The judgements of Rego and its twin on every assignment."""
     estate = estate_of(Snapshot(resources=resources), alone.facts)
     work = EvaluationRequest(
         bundle=alone,
@@ -50,7 +50,7 @@ def evaluated(alone: Bundle, *resources: JsonObject, **parameters: object) -> li
 
 
 def assignment(name: str, **properties: object) -> JsonObject:
-    """An assignment at the workspace, unless it says otherwise."""
+    """An assignment at the workspace, unless stated otherwise."""
     body = {"scope": WS, "roleDefinitionId": f"{ROLES}r", **properties}
     arm_id = f"{WS}/providers/Microsoft.Authorization/roleAssignments/{name}"
     return {"id": arm_id, "type": "Microsoft.Authorization/roleAssignments", "properties": body}
@@ -63,7 +63,7 @@ def definition(permissions: object, name: object = "Role") -> JsonObject:
 
 
 def comparable(judgement: Judgement) -> object:
-    """A judgement without the order in which it was said; nothing else counts where the policy does not apply."""
+    """A judgement without the order of its parts; nothing else counts where the policy does not apply."""
     denials = {json.dumps(denial.model_dump(), sort_keys=True) for denial in judgement.denials}
     return (
         (judgement.error, denials, set(judgement.unknowns))
@@ -124,7 +124,7 @@ def test_the_twins_agree(
     listed: list[str],
     homed: bool,
 ) -> None:
-    """Whatever the role, the scope, the condition and the parameter are, both say the same for the same reasons."""
+    """Whatever the role, the scope, the condition and the parameter are, both decide the same for the same reasons."""
     given_roles = assignment("a", scope=scope, condition=condition, roleDefinitionId=role)
     plain = assignment("b")
     home = [{"id": WS, "type": "Microsoft.MachineLearningServices/workspaces", "properties": {}}] if homed else []
@@ -148,7 +148,7 @@ def test_the_twins_agree(
         ("custom_role_08", []),
     ],
 )
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the real role definitions beside the checkout are missing")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real role definitions next to the checkout are missing")
 def test_published_custom_roles(alone: Bundle, file: str, granted: list[str]) -> None:
     """Exactly the compute actions that a role of Microsoft's documentation grants are named, by both."""
     role = json.loads((SHARED / f"{file}.json").read_text(encoding="utf-8"))

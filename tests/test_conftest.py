@@ -1,6 +1,6 @@
 """The same policies and inputs through the real Conftest: the same messages, by file, rule and severity.
 
-`collections/` holds policies of our own in the styles of public collections. The examples inside the Conftest module
+`collections/` has policies of our own in the styles of public collections. The examples inside the Conftest module
 are taken as the Go module proxy carries them; nothing of them is kept here.
 """
 

@@ -66,7 +66,7 @@ def test_the_image_runs_without_rights_and_without_a_shell(file: Path) -> None:
 
 
 def test_the_image_of_the_server_serves() -> None:
-    """On the port that it exposes, which it asks for its health."""
+    """On the port that it exposes, where it checks its health."""
     command = json.loads(final(SERVER, "CMD"))
     health = final(SERVER, "HEALTHCHECK").partition(" CMD ")[2]
 

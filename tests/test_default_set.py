@@ -14,7 +14,7 @@ from policyeng.sources import read_inputs
 BUNDLE = load_bundle()
 BASELINES = baselines_of(BUNDLE).resources
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
-#: What they look up beside the workspace, and a lone workspace does not have.
+#: What they look up besides the workspace, and a lone workspace does not have.
 SURROUNDINGS = {
     *(f"AML-LOG-{number:03}" for number in (1, 5, 6, 7, 9, 10)),
     *(f"AML-GOV-{number:03}" for number in (3, 6, 7, 8)),
@@ -34,7 +34,7 @@ def outcomes(*stems: str, **stated: object) -> dict[Outcome, set[str]]:
 
 
 def test_a_lone_workspace_fails_nothing_that_was_not_required() -> None:
-    """What is beside it is unknown, and only that; nothing is stated about twins or mandated sinks."""
+    """What surrounds it is unknown, and only that; nothing is stated about twins or mandated sinks."""
     found = outcomes("workspace", "compute_cluster", "compute_instance", quotas=[])
     about = {policy for policies in found.values() for policy in policies}
 

@@ -1,4 +1,4 @@
-"""What holds of every bundle because of the engine alone, on the examples that `policyeng verify` draws."""
+"""What holds for every bundle because of the engine alone, on the examples that `policyeng verify` draws."""
 
 from __future__ import annotations
 

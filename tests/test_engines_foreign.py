@@ -70,7 +70,7 @@ def test_an_element_without_a_message_is_an_error(tmp_path: Path, element: str) 
     ],
 )
 def test_an_exception_rule_marks_and_hides_nothing(tmp_path: Path, exception: str, marked: list[str]) -> None:
-    """What it excepts still fails, with a mark that says so, and fails no run; forms are those of Conftest's query."""
+    """What it excepts still fails, with a mark that shows it, and fails no run; forms are those of Conftest's query."""
     source = f'package a\ndeny contains "one" if input.x\ndeny_root contains "two" if input.x\n{exception}'
     evaluation = evaluated(tmp_path, source)
 
@@ -89,7 +89,7 @@ def test_every_report_shows_the_mark_of_an_exception(tmp_path: Path) -> None:
     assert finding.exemption.expires_at is None
     assert "exempt by rule data.a.exception" in sarif.render(evaluation, include_exempt=True)
     for name, render in FORMATS.items():
-        if name == "sarif":  # it leaves out what an exemption covers, unless it is asked for
+        if name == "sarif":  # it leaves out what an exemption covers, unless it is requested
             continue
         wide = {"width": 500} if name == "text" else {}  # each finding has one line, and the file has a long name
         assert "the rule excepts" in render(evaluation, **wide).replace("\\n", " "), name

@@ -41,7 +41,7 @@ def options(opa: Path) -> Iterator[OpaOptions]:
 
 @pytest.fixture
 def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The addresses of the queries for results; other queries ask whether a server that was just started is ready."""
+    """The addresses of the queries for results; other queries are whether a server that was just started is ready."""
     addresses: list[str] = []
     query = OpaConnection.ask
 
@@ -67,7 +67,7 @@ def comparable(evaluation: Evaluation, *, errors: bool = True) -> JsonObject:
 def compared(
     bundle: Bundle, shot: Snapshot, options: OpaOptions, *, errors: bool = True, **more: JsonObject
 ) -> Evaluation:
-    """The evaluation by OPA, after it was held against the embedded one."""
+    """The evaluation by OPA, after it was compared with the embedded one."""
     embedded = evaluate(bundle, shot, as_of=AS_OF, parameters=more)
     evaluated = evaluate(bundle, shot, as_of=AS_OF, parameters=more, engine="opa", opa=options)
     assert comparable(evaluated, errors=errors) == comparable(embedded, errors=errors)
@@ -210,7 +210,7 @@ def test_the_output_of_a_policy_is_read_alike(tmp_path: Path, options: OpaOption
     [1.0, 1, 1.5, -0.0, 2**53 + 1, 2**63 - 1, -(2**63), 2**64 - 1, 1e22, 1e-7, 5e-324, 1.7976931348623157e308],
 )
 def test_numbers_survive_both_ways(tmp_path: Path, options: OpaOptions, number: float) -> None:
-    """What stands in a resource comes back as it went; so do literals, and what is computed from them."""
+    """What is in a resource comes back as it went; so do literals, and what is computed from them."""
     body = (
         'deny contains {"msg": "m", "actual": input.resource.properties.n}\n\n'
         'deny contains {"msg": "literals", "actual": [1.0, 1.50, 1e2, 9007199254740993, 12345678901234567890123]}'
@@ -223,7 +223,7 @@ def test_numbers_survive_both_ways(tmp_path: Path, options: OpaOptions, number: 
 
 
 def test_a_number_that_no_json_reader_takes_is_an_error_of_its_pair(tmp_path: Path, options: OpaOptions) -> None:
-    """1e600 is a number to OPA, and to nobody who reads the report."""
+    """1e600 is a number to OPA, and to no reader of the report."""
     bundle = small(tmp_path, 'deny contains {"msg": "m", "actual": 1e300 * 1e300} if input.resource.properties.n > 0')
 
     evaluated = compared(bundle, snapshot(workspace("a", n=1), workspace("b", n=0)), options, errors=False)
@@ -312,7 +312,7 @@ def test_python_policies_are_evaluated_too(tmp_path: Path, options: OpaOptions) 
 
 
 def test_nothing_of_it_is_imported_for_the_embedded_engine(root: Path) -> None:
-    """The client costs more to import than the embedded engine takes to judge."""
+    """The client costs more to import than the embedded engine takes to evaluate."""
     import subprocess
     import sys
 

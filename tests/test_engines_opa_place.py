@@ -1,4 +1,4 @@
-"""Bundles on servers that others use: pushed beside theirs, or loaded by the server, and never mixed up."""
+"""Bundles on servers that others use: pushed next to theirs, or loaded by the server, and never mixed up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def empty(opa: Path) -> Iterator[Server]:
 
 
 def evaluated(bundle: Bundle, shot: Snapshot, options: OpaOptions) -> Evaluation:
-    """By OPA, after it was held against the embedded engine."""
+    """By OPA, after it was compared with the embedded engine."""
     evaluation = evaluate(bundle, shot, as_of=AS_OF, engine="opa", opa=options)
     assert evaluation.findings == evaluate(bundle, shot, as_of=AS_OF).findings
     return evaluation
@@ -49,7 +49,7 @@ def small(folder: Path, condition: str) -> Bundle:
 
 
 def requested(url: str, method: str = "GET", body: str = "") -> object:
-    """What the server says when somebody else asks."""
+    """The response of the server to another client."""
     request = urllib.request.Request(url, body.encode() or None, method=method)  # noqa: S310  # our own server
     with urllib.request.urlopen(request) as response:  # noqa: S310  # the same
         return json.loads(response.read() or b"null")
@@ -113,7 +113,7 @@ def test_what_stays_on_a_server_is_found_again_and_no_run_leaves_its_mark(tmp_pa
 
 
 def test_a_snapshot_that_is_evaluated_in_parts_is_removed(tmp_path: Path, empty: Server) -> None:
-    """It stands on the server only while a failing policy is looked for."""
+    """It is on the server only while a failing policy is looked for."""
     bundle = small(tmp_path, "1 / input.resource.properties.n > 0")
     shot = snapshot(*(workspace(f"w{n}", n=n) for n in range(3)))
 
@@ -122,7 +122,7 @@ def test_a_snapshot_that_is_evaluated_in_parts_is_removed(tmp_path: Path, empty:
 
 
 def test_a_module_of_the_same_name_with_another_text_is_put_right(tmp_path: Path, empty: Server) -> None:
-    """Whoever wrote to our path before us: the run judges with its own policies."""
+    """Whoever wrote to our path before us: the run evaluates with its own policies."""
     bundle, shot = small(tmp_path, "true"), snapshot(workspace())
     evaluated(bundle, shot, OpaOptions(url=empty.url))
     engine.close()
@@ -152,7 +152,7 @@ def test_a_server_that_was_restarted_has_lost_the_bundle(tmp_path: Path, opa: Pa
 
 
 def test_a_server_that_lost_the_mark_gives_no_verdict(tmp_path: Path, empty: Server) -> None:
-    """Its store is not the one that we wrote to, though the modules may stand."""
+    """Its store is not the one that we wrote to, though the modules may exist."""
     bundle, shot = small(tmp_path, "true"), snapshot(workspace())
     evaluated(bundle, shot, OpaOptions(url=empty.url))
     requested(f"{empty.url}/v1/data/policyeng/runs", "PUT", "{}")
@@ -162,7 +162,7 @@ def test_a_server_that_lost_the_mark_gives_no_verdict(tmp_path: Path, empty: Ser
 
 
 def test_a_served_bundle_is_used_and_nothing_is_pushed(bundle: Bundle, opa: Path, tmp_path: Path, root: Path) -> None:
-    """All that is put beside it is the module that asks."""
+    """All that is put next to it is the module for queries."""
     shot = load_snapshot(root / "samples/workspaces/regulated.json")
     with running(opa, "--bundle", served(tmp_path / "b", bundle)) as server:
         for options in (OpaOptions(url=server.url), OpaOptions(url=server.url, push=False)):
@@ -182,7 +182,7 @@ def test_a_served_bundle_is_used_and_nothing_is_pushed(bundle: Bundle, opa: Path
     ],
 )
 def test_another_revision_or_digest_is_refused(tmp_path: Path, opa: Path, more: dict[str, str], message: str) -> None:
-    """Before anything is judged, and both are named."""
+    """Before anything is evaluated, and both are named."""
     bundle = small(tmp_path / "p", "true")
     with (
         running(opa, "--bundle", served(tmp_path / "b", bundle, **more)) as server,
@@ -224,7 +224,7 @@ def test_a_bundle_that_should_be_there_is_missed(
 
 
 def test_a_named_bundle_without_our_digest_is_no_proof(tmp_path: Path, opa: Path) -> None:
-    """The revision alone says nothing about the content."""
+    """The revision alone proves nothing about the content."""
     bundle = small(tmp_path / "p", "true")
     folder = Path(served(tmp_path / "b", bundle, metadata={}))
     with (
@@ -235,7 +235,7 @@ def test_a_named_bundle_without_our_digest_is_no_proof(tmp_path: Path, opa: Path
 
 
 def test_a_bundle_that_owns_every_path_is_named_as_the_reason(tmp_path: Path, opa: Path) -> None:
-    """OPA lets nobody write where a bundle is at home."""
+    """OPA lets no one write where a bundle is at home."""
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "x.rego").write_text("package theirs\n\nx := 1\n", encoding="utf-8")
     with (
@@ -246,7 +246,7 @@ def test_a_bundle_that_owns_every_path_is_named_as_the_reason(tmp_path: Path, op
 
 
 def test_a_module_that_opa_does_not_take_is_explained(tmp_path: Path, empty: Server) -> None:
-    """With the place in the module, and nothing is judged."""
+    """With the place in the module, and nothing is evaluated."""
     files = {"area/p.rego": rego("p", deny_when("lib_missing(1)"))}
     bundle = load_bundle(write(tmp_path, files))
 

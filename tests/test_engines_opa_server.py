@@ -28,7 +28,7 @@ from tests.opa_servers import listens, until
 pytestmark = pytest.mark.slow
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
-#: So much work that nobody waits for its end.
+#: So much work that no one waits for its end.
 ENDLESS = deny_when(
     "n := numbers.range(1, 5000); count([1 | some i in n; some j in n; some k in n; i * j == k + 1]) > 0"
 )
@@ -78,7 +78,7 @@ def test_one_server_for_a_bundle_and_it_ends_on_request(tmp_path: Path, opa: Pat
 
     engine.close()
 
-    until(lambda: not runs(place.server.pid))  # it lets go of its pipes a moment before it is gone
+    until(lambda: not runs(place.server.pid))  # it closes its pipes a moment before it is gone
     assert not servers()
 
 
@@ -93,7 +93,7 @@ def test_servers_of_bundles_that_are_not_used_any_more_end(tmp_path: Path, opa: 
 
 
 def test_no_one_else_may_query_it(tmp_path: Path, opa: Path) -> None:
-    """It listens on loopback, and only who has its token gets an answer."""
+    """It listens on loopback, and only who has its token gets a response."""
     evaluated(small(tmp_path), OpaOptions(binary=opa))
     url = servers()[0].connection.url
 
@@ -147,7 +147,7 @@ def test_a_batch_that_takes_too_long(tmp_path: Path, opa: Path) -> None:
     assert not servers()
 
 
-#: What is started in the background ignores SIGINT, unless it says otherwise.
+#: What is started in the background ignores SIGINT, unless it is set otherwise.
 PROGRAM = """\
 import signal
 import sys
@@ -202,7 +202,7 @@ os.kill(place.server._guard.pid, signal.SIGKILL)
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["return", "raise"])
 def test_it_ends_although_its_shell_was_killed(tmp_path: Path, opa: Path, root: Path, end: str) -> None:
-    """Without waiting for a pipe that nobody closes."""
+    """Without waiting for a pipe that is not closed."""
     small(tmp_path)
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM.replace("if sys", f"{LOSING_ITS_SHELL}if sys", 1), str(tmp_path), str(opa), end],
@@ -219,7 +219,7 @@ def test_it_ends_although_its_shell_was_killed(tmp_path: Path, opa: Path, root: 
 
 
 def test_it_ends_as_soon_as_its_shell_is_killed(tmp_path: Path, opa: Path) -> None:
-    """Nobody would end it if its owner were killed too; the next snapshot has a new one."""
+    """Nothing would end it if its owner were killed too; the next snapshot has a new one."""
     bundle, options = small(tmp_path), OpaOptions(binary=opa)
     evaluated(bundle, options)
     [first] = servers()
@@ -246,7 +246,7 @@ def test_a_program_that_starts_another_leaves_none(tmp_path: Path, opa: Path) ->
 
 
 def test_killed_at_its_start_the_folder_goes_too(tmp_path: Path, root: Path) -> None:
-    """The token and the policies stay nowhere; the program here never answers."""
+    """The token and the policies stay nowhere; the program here never responds."""
     small(tmp_path / "p")
     program, temporary = tmp_path / "opa", tmp_path / "tmp"
     program.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec sleep 600\n', encoding="utf-8")
@@ -281,7 +281,7 @@ def test_no_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_a_program_that_is_no_opa(tmp_path: Path, script: str | None, message: str) -> None:
-    """What it said last is the reason."""
+    """The end of its output is the reason."""
     program = tmp_path / "opa"
     if script is not None:
         program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

@@ -55,7 +55,7 @@ def evaluated(folder: Path, options: OpaOptions, count: int = 3) -> Evaluation:
 
 
 def hanging(_: BaseHTTPRequestHandler, __: bytes) -> None:
-    """Never answer."""
+    """Never respond."""
     threading.Event().wait()
 
 
@@ -66,7 +66,7 @@ def cut(handler: BaseHTTPRequestHandler, body: bytes) -> None:
 
 
 def dropped(handler: BaseHTTPRequestHandler, _: bytes) -> None:
-    """End the connection without an answer."""
+    """End the connection without a response."""
     handler.close_connection = True
 
 
@@ -168,7 +168,7 @@ def test_a_response_without_our_bundle_in_place(tmp_path: Path, marked: object) 
 
 
 def test_the_token_is_sent_and_never_shown(tmp_path: Path, opa: Path) -> None:
-    """A server that asks for it takes it, and nothing else; neither messages nor a printed option carry it."""
+    """A server that requires it takes it, and nothing else; neither messages nor a printed option carry it."""
     (tmp_path / "authz.rego").write_text(AUTHORIZATION, encoding="utf-8")
     options = ("--authentication=token", "--authorization=basic", str(tmp_path / "authz.rego"))
     with running(opa, *options) as server:
@@ -277,7 +277,7 @@ def authority(folder: Path, name: str) -> tuple[Path, tuple[x509.Certificate, ec
 def test_a_certificate_is_verified_with_the_given_authority(
     tmp_path: Path, opa: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The right one is trusted; another, and the public ones, are not, whatever the environment says."""
+    """The right one is trusted; another, and the public ones, are not, whatever the environment has."""
     ours, signer = authority(tmp_path, "ours")
     other, _ = authority(tmp_path, "other")
     server_file = str(certificate(tmp_path, "server", signer))
@@ -292,7 +292,7 @@ def test_a_certificate_is_verified_with_the_given_authority(
 
 
 def test_a_server_that_requires_our_certificate(tmp_path: Path, opa: Path) -> None:
-    """With it, it judges; without it, nothing does."""
+    """With it, it evaluates; without it, nothing does."""
     ours, signer = authority(tmp_path, "ours")
     server_file, client = (certificate(tmp_path, name, signer) for name in ("server", "client"))
     tls = (f"--tls-cert-file={server_file}", f"--tls-private-key-file={server_file}", f"--tls-ca-cert-file={ours}")
@@ -349,7 +349,7 @@ def test_what_a_user_sees_of_a_fault(root: Path, name: str) -> None:
 
 
 def test_the_command_evaluates_with_a_server(root: Path, tmp_path: Path, opa: Path) -> None:
-    """The options, by flag and by environment, reach the server; its version stands in the report."""
+    """The options, by flag and by environment, reach the server; its version is in the report."""
     ours, signer = authority(tmp_path, "ours")
     server_file = str(certificate(tmp_path, "server", signer))
     (tmp_path / "authz.rego").write_text(AUTHORIZATION, encoding="utf-8")

@@ -56,14 +56,14 @@ def test_a_policy_has_one_of_four_outcomes(tmp_path: Path, body: str, outcome: O
     ("rule", "findings"), [("applies if false", 0), ("applies := true", 1), ("applies if input.x", 0)]
 )
 def test_a_policy_that_does_not_apply_gives_no_finding(tmp_path: Path, rule: str, findings: int) -> None:
-    """`applies` decides whether a resource is judged at all."""
+    """`applies` decides whether a resource is evaluated at all."""
     bundle = one(tmp_path, deny_when("true") + "\n" + rule)
 
     assert len(evaluated(bundle, snapshot(workspace())).findings) == findings
 
 
 def test_an_error_is_that_of_its_pair_alone(tmp_path: Path) -> None:
-    """The resource after the one that breaks a policy is judged as if nothing had happened."""
+    """The resource after the one that breaks a policy is evaluated as if nothing had happened."""
     bundle = one(tmp_path, deny_when("to_number(input.resource.properties.n) > 1"))
 
     found = evaluated(bundle, snapshot(workspace("a", n="x"), workspace("b", n="2"), workspace("c", n="1"))).findings
@@ -72,7 +72,7 @@ def test_an_error_is_that_of_its_pair_alone(tmp_path: Path) -> None:
 
 
 def test_narrowing_by_an_unreadable_field_is_unknown(tmp_path: Path) -> None:
-    """A field that decides whether a policy judges the resource, and cannot be read, does not rule it out."""
+    """A field that decides whether a policy evaluates the resource, and cannot be read, does not rule it out."""
     narrowed = "judges:\n  - type: Microsoft.MachineLearningServices/workspaces\n    where: {/kind: [Default]}"
     text = rego("a", deny_when("true"), more=narrowed).replace(
         "#   judges: [Microsoft.MachineLearningServices/workspaces]\n", ""
@@ -141,7 +141,7 @@ def test_the_gate_decides_between_0_and_1(tmp_path: Path, severity: str, gate: s
 
 
 def test_nothing_evaluated_is_undecided(bundle: Bundle) -> None:
-    """No resource, or none that a policy judges, is exit 2 with a reason."""
+    """No resource, or none that a policy evaluates, is exit 2 with a reason."""
     for given in (snapshot(), snapshot({"id": "/x/y", "type": "Microsoft.Foo/bars"})):
         evaluation = evaluated(bundle, given)
 
@@ -176,7 +176,7 @@ def test_two_resources_with_one_id_are_a_problem(bundle: Bundle) -> None:
 def test_two_statements_with_one_id_are_a_problem(
     tmp_path: Path, evaluates: str, collection: str, called: str, one_id: dict[str, str]
 ) -> None:
-    """A program may hand them in; ids compare without case, one of them is judged, and the order is irrelevant."""
+    """A program may hand them in; ids compare without case, one of them is evaluated, and the order is irrelevant."""
     text = rego("a", deny_when("true")).replace("Microsoft.MachineLearningServices/workspaces", evaluates)
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
     stated = [{"id": name, **one_id} for name in ("a", "ALIKE", "alike", "alikE")]
@@ -191,7 +191,7 @@ def test_two_statements_with_one_id_are_a_problem(
 
 
 def test_two_documents_with_one_name_are_a_problem(tmp_path: Path) -> None:
-    """The first is judged; a file's second document has a name of its own."""
+    """The first is evaluated; a file's second document has a name of its own."""
     bundle = load_bundle(write(tmp_path, {"p.rego": 'package p\n\ndeny contains "no" if input.bad\n'}))
     documents = [Document(file="a", content={"bad": bad}, index=index) for bad, index in ((1, 0), (0, 0), (1, 1))]
 
@@ -274,7 +274,7 @@ def odd(input):
 
 
 def test_a_resource_as_deep_as_a_document_may_be_is_evaluated(tmp_path: Path) -> None:
-    """128 levels are read; one more is a problem of that resource alone, and the other is judged."""
+    """128 levels are read; one more is a problem of that resource alone, and the other is evaluated."""
     bundle = one(tmp_path, deny_when("input.resource.properties.n > 1"))
     deep: object = 1
     for _ in range(126):

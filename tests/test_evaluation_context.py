@@ -1,4 +1,4 @@
-"""A snapshot made ready once: what is judged again of it is what judging it from the start gives."""
+"""A snapshot made ready once: what is evaluated again of it is what an evaluation from the start gives."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_part_decides_its_pairs_as_the_whole_does(bundle: Bundle) -> None:
 
 
 def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_path: Path) -> None:
-    """`SnapshotView.once` lasts for one judging, because it may depend on the clock."""
+    """`SnapshotView.once` lasts for one evaluation, because it may depend on the clock."""
     late = AS_OF.replace(year=2031)
     bundle = load_bundle(write(tmp_path, {"a/clock/clock.py": CLOCK}))
     prepared = prepare(bundle, snapshot(workspace()))
@@ -74,7 +74,7 @@ def test_an_empty_snapshot_is_ready_and_reports_that_nothing_was_evaluated(bundl
 
 @pytest.mark.parametrize("value", [(1, "a"), float("nan"), {"b": (None,)}, [{"c": float("inf")}], ReadOnlyDict(d=[1])])
 def test_both_languages_see_what_json_has(bundle: Bundle, value: object) -> None:
-    """A program may build a snapshot of values that no JSON parser gives; policies see them as their JSON says."""
+    """A program may build a snapshot of values that no JSON parser gives; policies see them as in their JSON."""
     given = snapshot(workspace())
     made = given.model_copy(update={"resources": ({**given.resources[0], "properties": {"x": value}},)})
 

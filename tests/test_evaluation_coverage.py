@@ -1,4 +1,4 @@
-"""Types of which a snapshot does not hold all: who judges or consults them is unknown there, and nobody else is."""
+"""Types of which a snapshot does not have all: what evaluates or consults them is unknown, and nothing else is."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ def workspace(identity: str = HOME, **properties: object) -> JsonObject:
 def evaluated(
     bundle: Bundle, *lines: str, resources: tuple[JsonObject, ...] = (workspace(),), **how: object
 ) -> Evaluation:
-    """What is found of resources beside lines of what is missing."""
+    """What is found of resources with lines of what is missing."""
     snapshot = Snapshot(resources=resources, incomplete=lines)
     return evaluate(bundle, snapshot, as_of=AS_OF, **how)  # type: ignore[arg-type]  # the arguments of `evaluate`
 
 
 def outcomes(evaluation: Evaluation, policy: str) -> dict[tuple[str, str], str]:
-    """By resource and type, what a policy says."""
+    """By resource and type, the outcome of a policy."""
     found = [one for one in evaluation.findings if one.policy == policy]
     return {(one.resource, one.resource_type): one.outcome.value for one in found}
 
 
 def looking(folder: Path, condition: str) -> Bundle:
-    """A policy that judges workspaces on a condition."""
+    """A policy that evaluates workspaces on a condition."""
     return load_bundle(write(folder, {"a/a/a.rego": rego("a", deny_when(condition))}))
 
 
 @pytest.mark.parametrize("engine", ["embedded", "opa"])
 def test_a_policy_that_evaluates_the_type_is_unknown_for_the_scope(bundle: Bundle, opa: Path, engine: str) -> None:
-    """Policies in Rego and in Python alike, on both engines; workspaces are judged as ever."""
+    """Policies in Rego and in Python alike, on both engines; workspaces are evaluated as ever."""
     result = evaluated(bundle, f"{COMPUTES} at {HOME}: {REASON}", engine=engine, opa=OpaOptions(binary=opa))
     for policy in ("AML-CMP-002", "AML-COST-104"):
         assert outcomes(result, policy) == {(HOME, COMPUTES): "unknown"}
@@ -81,7 +81,7 @@ def test_workloads_are_not_all_known_where_jobs_are_not(bundle: Bundle) -> None:
     ("scope", "outcome"), [(HOME, "unknown"), (ROOT, "unknown"), ("/", "unknown"), (OTHER, "pass")]
 )
 def test_who_consults_the_type_is_unknown_where_it_may_lie(tmp_path: Path, scope: str, outcome: str) -> None:
-    """A gap above what is judged and below it counts, and one beside it does not."""
+    """A gap above the subject and below it counts, and one next to it does not."""
     bundle = looking(tmp_path, f'input.snapshot.by_scope[lower(input.resource.id)]["{COMPUTES.lower()}"][_] == 1')
     result = evaluated(bundle, f"{COMPUTES} at {scope}: {REASON}")
     assert outcomes(result, "T-A-1")[HOME, TYPE] == outcome
@@ -105,14 +105,14 @@ def test_what_is_named_and_there_is_no_doubt(tmp_path: Path, names: str, scope: 
 
 
 def test_a_policy_in_python_does_not_deny_what_may_be_there(bundle: Bundle) -> None:
-    """Its own way of asking is not needed for it."""
+    """Its own look-up is not needed for it."""
     kind = "Microsoft.Consumption/budgets"
     assert outcomes(evaluated(bundle), "AML-COST-103") == {(HOME, TYPE): "fail"}
     assert outcomes(evaluated(bundle, f"{kind} at {ROOT}: {REASON}"), "AML-COST-103") == {(HOME, TYPE): "unknown"}
 
 
 def test_what_was_not_requested_is_reported_and_is_no_doubt(bundle: Bundle) -> None:
-    """It is no part that could not be read, either; the digest tells it."""
+    """It is no part that could not be read, either; the digest shows it."""
     line = f"{TYPE}/jobs at {HOME}, as asked: those created before 2026-05-01 were left out"
     whole, bounded = evaluated(bundle, strict_unknown=True), evaluated(bundle, line, strict_unknown=True)
     assert (bounded.findings, bounded.exit_code) == (whole.findings, whole.exit_code)
@@ -151,7 +151,7 @@ def test_a_change_is_decided_with_the_same_doubts(bundle: Bundle) -> None:
 
 
 def test_only_who_needs_the_type_hears_of_it(bundle: Bundle) -> None:
-    """Everyone else says what was said of the whole."""
+    """Everything else has the outcome of the whole."""
     kind = "Microsoft.Capacity/reservationOrders/reservations"
     document = json.loads((SAMPLES / "compliant.json").read_text(encoding="utf-8"))
     whole, cut = (load({**document, "incomplete": lines}) for lines in ([], [f"{kind} at /: {REASON}"]))
@@ -167,7 +167,7 @@ def test_only_who_needs_the_type_hears_of_it(bundle: Bundle) -> None:
     ],
 )
 def test_who_reads_what_is_stated_is_unknown_without_it(bundle: Bundle, line: str, policies: set[str]) -> None:
-    """Also those that judge nothing where nothing is measured."""
+    """Also those that evaluate nothing where nothing is measured."""
     document = json.loads((SAMPLES / "compliant.json").read_text(encoding="utf-8"))
     found = evaluate(bundle, load({**document, "incomplete": [line]}), as_of=AS_OF).findings
     affected = {one.policy for one in found if any(REASON in unknown.msg for unknown in one.unknowns)}
@@ -175,7 +175,7 @@ def test_who_reads_what_is_stated_is_unknown_without_it(bundle: Bundle, line: st
 
 
 def test_a_policy_that_may_read_anything_is_unknown(tmp_path: Path) -> None:
-    """It does not say in its header what it consults, so a gap may be about it; one that reads its own is not."""
+    """It does not declare in its header what it consults, so a gap may be about it; one that reads its own is not."""
     blind = rego("a", deny_when("count(input.snapshot.by_type) > 1000"))
     own = rego("b", deny_when("input.resource.properties.bad"), identity="T-B-1")
     bundle = load_bundle(write(tmp_path, {"a/a/a.rego": blind, "a/b/b.rego": own}))
@@ -191,7 +191,7 @@ def test_a_snapshot_that_has_only_gaps_was_not_evaluated(bundle: Bundle) -> None
 
 
 def test_gaps_are_found_by_where_they_are() -> None:
-    """As they are when each is asked whether it meets a scope."""
+    """As they are when each is tested for whether it meets a scope."""
     scopes = [
         "/",
         ROOT,

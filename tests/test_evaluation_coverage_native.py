@@ -134,7 +134,7 @@ def test_one_of_its_type_shows_that_the_list_was_read(tmp_path: Path, look: str,
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_opa_agrees(tmp_path: Path, opa: Path, look: str) -> None:
-    """It is asked about what is decided."""
+    """It is evaluated for what is decided."""
     bundle = looking(tmp_path, look, "rego")
     for resources in ((workspace(),), (workspace(), account()), (workspace(), account(OTHER))):
         document = native(*resources)
@@ -166,7 +166,7 @@ def test_a_second_snapshot_can_state_that_there_is_none(tmp_path: Path) -> None:
 
 
 def test_another_policy_decides_as_it_does_alone(tmp_path: Path) -> None:
-    """One that loops over all resources is not undecided because a policy beside it looks for accounts."""
+    """One that loops over all resources is not undecided because another policy looks for accounts."""
     counting = rego("b", deny_when("count(input.snapshot.resources) > 9"), identity="T-B-1")
     in_python = PYTHON.format(identity="T-C-1", judges=ML, condition="len(given.snapshot.resources) > 9")
     files = {"a/a/a.rego": rego("a", deny_when(LOOKS["by type"][0])), "a/b/b.rego": counting, "a/c/c.py": in_python}
@@ -192,7 +192,7 @@ def test_what_is_no_look_up_costs_nothing(tmp_path: Path, condition: str) -> Non
 
 
 def test_a_header_is_no_look_up(tmp_path: Path) -> None:
-    """A policy in Python that judges accounts does not look for others."""
+    """A policy in Python that evaluates accounts does not look for others."""
     text = PYTHON.format(identity="T-A-1", judges=STORAGE, condition='given.resource["kind"] == "x"')
     assert load_bundle(write(tmp_path, {"a/a/a.py": text})).asked_types == {}
 

@@ -63,7 +63,7 @@ def test_the_reports_of_samples_are_the_same(name: str, jobs: int) -> None:
 
 
 def test_the_reports_of_drawn_estates_are_the_same() -> None:
-    """Whatever they hold: fields that cannot be read, lists that were not, approvals, declared workloads."""
+    """Whatever they contain: fields that cannot be read, lists that were not, approvals, declared workloads."""
     unknown = 0
     for example in islice(examples_of(BUNDLE, 11), effort(5, 200)):
         given = example.snapshot
@@ -86,7 +86,7 @@ def test_the_reports_of_formats_that_cannot_state_everything_are_the_same() -> N
 
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_the_command_prints_the_same_bytes(jobs: int) -> None:
-    """With its exit code and what it says on standard error."""
+    """With its exit code and what it prints on standard error."""
     words = ("check", str(SAMPLES / "training.json"), "--as-of", "2026-06-01T00:00:00Z", "--format", "json", "--jobs")
     one, more = (policyeng(*words, str(number)) for number in (1, jobs))
 
@@ -105,7 +105,7 @@ def test_there_may_be_fewer_workspaces_than_processes(count: int) -> None:
 
 
 def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless it is asked for: starting processes takes longer. Large ones are, where there are processors."""
+    """Unless it is requested: starting processes takes longer. Large ones are, where there are processors."""
     started: list[int] = []
     monkeypatch.setattr(partitioning, "processors", lambda: 4)
 
@@ -125,7 +125,7 @@ def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_opa_evaluates_in_one_process() -> None:
-    """It is one server; asked for more, it says so."""
+    """It is one server; with a request for more, it reports that."""
     with pytest.raises(UsageError, match="the engine `opa` cannot use several processes; leave out `--jobs`"):
         evaluated(BUNDLE, estate_of(1), 2, engine="opa")
 

@@ -77,7 +77,7 @@ snapshots = st.builds(
     st.lists(approvals, max_size=5, unique_by=lambda one: str(one["id"])),
 )
 
-# What the shared Rego said before there were indices.
+# The shared Rego before there were indices.
 SCANS = """
 import data.lib.approvals
 import data.lib.computes
@@ -116,7 +116,7 @@ deny contains "approvals" if {
 
 
 def holders(key: str) -> list[str]:
-    """The subscription, resource group and workspace that hold an id, `/` where there is none."""
+    """The subscription, resource group and workspace that contain an id, `/` where there is none."""
     parts = segments(key) or ()
     subscription = "/".join(["", *parts[:2]]) if parts[:1] == ("subscriptions",) else None
     return [scope for scope in (subscription, resource_group_of(key), workspace_of(key)) if scope] or ["/"]
@@ -130,7 +130,7 @@ def by_id_of(snapshot: Snapshot) -> dict[str, JsonObject]:
 @settings(deadline=None)
 @given(snapshots)
 def test_scopes_contain_what_lies_in_them(snapshot: Snapshot) -> None:
-    """Every resource stands under its subscription, resource group and workspace, and under nothing else."""
+    """Every resource is under its subscription, resource group and workspace, and under nothing else."""
     by_id = by_id_of(snapshot)
     found = {
         (scope, kind, key)
@@ -233,7 +233,7 @@ clusters = st.builds(
 @settings(deadline=None)
 @given(st.lists(st.one_of(sitting, clusters), max_size=8, unique_by=lambda one: str(one["id"]).lower()))
 def test_subnets_contain_their_nodes(given_resources: list[JsonObject]) -> None:
-    """Subnets compare without case and without one slash at the end; each compute and cluster stands there once."""
+    """Subnets compare without case and without one slash at the end; each compute and cluster is there once."""
     view = estate_of(Snapshot(resources=tuple(given_resources)), Facts({})).view
     wanted = SUBNET.lower()
     inside = [key for key, one in view.by_id.items() if wanted in map(_folded_id, _subnets_stated(one))]

@@ -30,7 +30,7 @@ def judge(given):
     {body}
 """
 
-#: A body of a policy over the judged resource and things beside it, in Rego and in Python; the markers; the outcome.
+#: A body of a policy over the evaluated resource and things around it, in Rego and in Python; the markers; the outcome.
 MEETINGS: dict[str, tuple[str, str, dict[str, dict[str, str]], str]] = {
     "the field itself": (
         "input.resource.properties.bad",
@@ -90,12 +90,12 @@ MEETINGS: dict[str, tuple[str, str, dict[str, dict[str, str]], str]] = {
 
 
 def home(identity: str = WORKSPACE, **properties: object) -> JsonObject:
-    """The judged workspace."""
+    """The evaluated workspace."""
     return {"id": identity, "type": TYPE, "properties": {"list": [1, 2], **properties}}
 
 
 def thing(identity: str = OTHER, **properties: object) -> JsonObject:
-    """A resource beside it."""
+    """A resource next to it."""
     return {"id": identity, "type": "A.B/things", "properties": {"x": 1, **properties}}
 
 
@@ -246,7 +246,7 @@ def test_a_thousand_lost_fields_are_not_all_listed(tmp_path: Path) -> None:
 
 
 def test_opa_gives_what_the_embedded_engine_gives(tmp_path: Path, opa: Path) -> None:
-    """It is asked about the pairs that meet nothing unknown, and show nothing unknown."""
+    """It evaluates the pairs that meet nothing unknown, and show nothing unknown."""
     rule = 'deny contains {"msg": "m", "actual": input.resource.properties} if input.resource.properties.bad\n'
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule)}))
     resources = (home(), home(f"{WORKSPACE}2", bad=True, other=1), home(f"{WORKSPACE}3"))

@@ -1,4 +1,4 @@
-"""Where failing fields stand: line and column in the file that they came from, whatever they are called there."""
+"""The places of failing fields: line and column in the file that they came from, whatever they are called there."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def placed(bundle: Bundle, snapshot: Snapshot) -> dict[str, dict[str, tuple[str,
 
 
 def test_fields_have_their_places_in_the_file(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A field that is not there stands at what is nearest above it; one of the workspace in the workspace's file."""
+    """A field that is absent has the place of what is nearest above it; one of the workspace in the workspace's file."""
     monkeypatch.chdir(tmp_path)
     compute = {"id": workspace()["id"] + "/computes/c", "type": COMPUTE, "properties": {}}
     Path("w.json").write_text(json.dumps([workspace(x=[7])], indent=1), encoding="utf-8")

@@ -87,7 +87,7 @@ def overlap(pointer: str, other: str) -> bool:
 
 
 def walked(bundle: Bundle, estate: PreparedSnapshot) -> list[tuple[int, int, int]]:
-    """Every pair, found by asking each policy about each subject."""
+    """Every pair, found by trying each policy on each subject."""
     return [
         (number, index, subject.workspace)
         for number, policy in enumerate(bundle.policies)

@@ -1,4 +1,4 @@
-"""Remarks: what a snapshot says that no policy will hear is said aloud."""
+"""Remarks: what a snapshot states and no policy reads is reported."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_compute_of_no_known_kind_is_named(bundle: Bundle, properties: object,
 
 
 def test_a_kind_that_cannot_be_read_is_unknown_already(bundle: Bundle) -> None:
-    """The policies that ask for it say so."""
+    """The policies that require it report it."""
     unreadable = {COMPUTE.lower(): {"/properties": "an expression"}}
 
     assert remarks_of(bundle.facts, resources=[compute({})], unreadable=unreadable) == []
@@ -91,7 +91,7 @@ def test_metrics_that_are_nearly_ours_are_named_once(bundle: Bundle) -> None:
 
 
 def test_the_order_of_a_snapshot_is_not_that_of_its_remarks(bundle: Bundle) -> None:
-    """What is said does not depend on what stood first, and a pointer that only begins alike hides nothing."""
+    """A remark does not depend on what came first, and a pointer that only begins alike hides nothing."""
     computes = [{**compute({}), "id": f"{HOME}/computes/{name}"} for name in ("b", "a")]
     unreadable = {f"{HOME}/computes/a".lower(): {"/properties/compute": "an expression"}}
     found = remarks_of(bundle.facts, resources=computes, unreadable=unreadable)

@@ -1,4 +1,4 @@
-"""Evidence: what no API returns, stated in a snapshot, decides policies whose header asks for it."""
+"""Evidence: what no API returns, stated in a snapshot, decides policies whose header requires it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SWITCHED = rego("a", "", more="evidence: true\nparameters: {required: {type: boo
 
 
 def entry(**changed: object) -> JsonObject:
-    """An entry of evidence for the policy of `HEADER` that is in force."""
+    """An active entry of evidence for the policy of `HEADER`."""
     return {
         "id": "E-1",
         "for": "T-A-1",
@@ -237,7 +237,7 @@ def test_the_digest_depends_on_evidence_only_where_there_is_any(tmp_path: Path) 
 
 
 def test_a_report_shows_who_gave_the_evidence_in_force(tmp_path: Path) -> None:
-    """Of policies in force and of controls, with secrets masked; what lapsed is in the finding."""
+    """Of active policies and of controls, with secrets masked; what lapsed is in the finding."""
     from policyeng.report import html, json, markdown, text
 
     secret = "AccountKey=" + "A" * 86 + "=="

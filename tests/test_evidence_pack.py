@@ -141,7 +141,7 @@ def test_members_are_those_of_the_index(pack: Path) -> None:
 
 
 def test_a_consistent_forgery_has_another_head(pack: Path) -> None:
-    """All hashes computed anew, and the reports made anew: what was recorded elsewhere tells them apart."""
+    """All hashes computed anew, and the reports made anew: what was recorded elsewhere distinguishes them."""
     recorded = orjson.loads(read_archive(pack).files[_INDEX])["head"]
 
     def forge(files: Files) -> None:
@@ -163,7 +163,7 @@ def test_a_consistent_forgery_has_another_head(pack: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../evil.json", "/etc/passwd", "C:/x", "a\\b"])
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    """Nothing is written, and the exit code says that it could not be verified."""
+    """Nothing is written, and the exit code shows that it could not be verified."""
     with tarfile.open(tmp_path / "p.tar.gz", "w:gz") as tar:
         tar.addfile(tarfile.TarInfo(name), io.BytesIO())
 
@@ -210,7 +210,7 @@ def test_python_of_a_pack_runs_only_on_request(tmp_path: Path) -> None:
 
 
 def test_built_in_policies_in_python_are_known(tmp_path: Path) -> None:
-    """They run without being asked for."""
+    """They run without a request."""
     kept = Audited(tmp_path, setup=held(load_bundle()))
     kept.audit()
     path = str(tmp_path / "p.tar.gz")

@@ -69,7 +69,7 @@ def test_a_command_without_its_extra_shows_how_to_install_it(extra: str) -> None
     ["check --as-of 2026-06-01T00:00:00Z", "diff samples/workspaces/exempted.json", "audit ahead --days 3 --input"],
 )
 def test_what_needs_no_extra_does_without_them(command: str) -> None:
-    """Snapshots are judged and compared without a database."""
+    """Snapshots are evaluated and compared without a database."""
     every = ",".join(name for names in EXTRAS.values() for name in names)
     result = ran(WITHOUT, every, *command.split(), "samples/workspaces/exempted.json")
 

@@ -90,7 +90,7 @@ def test_a_managed_network_of_its_own_closes_its_workspace(bundle: Bundle, tmp_p
 
 
 def test_the_rules_are_in_the_network(tmp_path: Path) -> None:
-    """Whichever is read first, and beside those that the network states."""
+    """Whichever is read first, and in addition to those that the network states."""
     for number, resources in enumerate(([rule(), network(), workspace()], [workspace(), network(), rule()])):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -170,7 +170,7 @@ def test_outbound_rules_of_a_workspace_are_its_own() -> None:
     ("stated", "expected"), [({}, "fail"), ({"managedNetwork": {"isolationMode": CLOSED}}, "pass")]
 )
 def test_a_template_without_a_managed_network_has_none(bundle: Bundle, stated: JsonObject, expected: str) -> None:
-    """The status that the service adds to a managed network says nothing of whether there is one."""
+    """The status that the service adds to a managed network does not show whether there is one."""
     document = template(workspace(**stated))
     snapshot = read_inputs(["-"], stdin=json.dumps(document).encode()).snapshot
     found = {one.policy: one.outcome.value for one in policyeng.evaluate(bundle, snapshot, as_of=AS_OF).findings}

@@ -104,7 +104,7 @@ def test_a_block_of_another_shape_leaves_it_open(block: object) -> None:
 
 @pytest.mark.parametrize("permissions", [None, {}, "*", {"actions": ["*"]}])
 def test_permissions_that_are_no_list_leave_it_open(permissions: object) -> None:
-    """Whatever stands there, nothing raises."""
+    """Whatever the value, nothing raises."""
     assert granted(permissions, WRITE) is None
 
 
@@ -159,7 +159,7 @@ def test_any_condition_but_a_blank_one_counts(condition: object, decides: bool) 
     ],
 )
 def test_a_pattern_is_covered_by_others_or_not(pattern: str, others: list[str], expected: bool) -> None:
-    """A pattern is cut back wholly only when no action is left that it stands for."""
+    """A pattern is cut back wholly only when no action is left that it matches."""
     assert covered(pattern, others) is expected
 
 
@@ -205,7 +205,7 @@ def test_inclusion_agrees_with_sampling(pattern: str, others: list[str]) -> None
 
 @given(patterns, st.lists(patterns, max_size=3), actions)
 def test_what_covers_a_pattern_matches_all_that_it_matches(pattern: str, others: list[str], action: str) -> None:
-    """Inclusion is about actions: each one that the pattern stands for is met by some other."""
+    """Inclusion is about actions: each one that the pattern matches is met by some other."""
     if covered(pattern, others) and action_matches(pattern, action):
         assert any(action_matches(other, action) for other in others)
 

@@ -36,7 +36,7 @@ def granted(given: JsonObject, *definitions: JsonObject) -> list[list[bool | Non
 
 
 def parts(arm_id: str) -> tuple[str, ...]:
-    """What stands between the slashes of an id, in lower case."""
+    """The segments of an id, in lower case."""
     return tuple(arm_id.lower().split("/")[1:])
 
 
@@ -97,7 +97,7 @@ def test_definitions_of_the_snapshot_go_first_and_all_count() -> None:
 @pytest.mark.parametrize("workspaces", [[], ["ws"], ["other"], ["other", "ws"]])
 @pytest.mark.parametrize("scope", ["/", SUBSCRIPTION, GROUP, f"{GROUP}-2", WORKSPACE, f"{WORKSPACE}/computes/c"])
 def test_reaching_a_workspace_is_reaching_one_of_the_snapshot(scope: str, workspaces: list[str]) -> None:
-    """Where the snapshot has workspaces, the index says what the ids say."""
+    """Where the snapshot has workspaces, the index decides as the ids do."""
     ids = [f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/{name}" for name in workspaces]
     by_scope = {
         above.lower(): {WORKSPACE_TYPE: [arm_id.lower() for arm_id in ids if arm_id.startswith(above)]}
@@ -121,5 +121,5 @@ def test_reaching_a_workspace_is_reaching_one_of_the_snapshot(scope: str, worksp
     ],
 )
 def test_a_role_is_listed_by_name_guid_or_id(names: list[str], entries: list[str], listed: bool) -> None:
-    """A blank entry lists nobody."""
+    """A blank entry lists no one."""
     assert roles.is_listed(names, entries) is listed

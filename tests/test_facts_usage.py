@@ -1,4 +1,4 @@
-"""`policyeng.facts.usage`: which samples count, how long they reach, and what they say together."""
+"""`policyeng.facts.usage`: which samples count, how long they reach, and their value together."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_lies_after_the_moment_does_not_count() -> None:
 def test_every_part_of_a_machine_is_required(
     gpus: float, fpgas: int, measured: tuple[str, ...], reasons: dict[str, str]
 ) -> None:
-    """GPUs where it has any or where they were measured; of FPGAs no metric tells, not even that of GPUs."""
+    """GPUs where it has any or where they were measured; for FPGAs there is no metric, not even that of GPUs."""
     size = VmSize("S", "S", "f", 1, 1, gpus, fpgas, "s")
     samples = {name.lower(): [_sample(14, 0)] for name in ("cpuUtilization", *measured)}
 

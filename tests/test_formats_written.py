@@ -1,4 +1,4 @@
-"""An estate says the same in every format, and what a format cannot say is left out."""
+"""An estate has the same findings in every format, and what a format cannot state is left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws-
 
 
 def workspace(**properties: object) -> JsonObject:
-    """A workspace that every format can say."""
+    """A workspace that every format can state."""
     stated = {"publicNetworkAccess": "Disabled", "managedNetwork": {"isolationMode": "Disabled"}, **properties}
     kind = "Microsoft.MachineLearningServices/workspaces"
     return {
@@ -42,7 +42,7 @@ def violations(grounds: LawContext, examples: int) -> list[Violation]:
 
 @pytest.mark.slow
 def test_our_policies_decide_the_same_in_every_format() -> None:
-    """On random examples nothing differs, and the remarks say how many findings were compared with each format."""
+    """On random examples nothing differs, and the remarks state how many findings were compared with each format."""
     grounds = LawContext(load_bundle())
 
     assert violations(grounds, 8) == []
@@ -75,7 +75,7 @@ def test_a_plain_workspace_can_be_written_in_every_format(name: str) -> None:
     ],
 )
 def test_strange_resources_are_left_out(resource: JsonObject) -> None:
-    """No writer takes what its format cannot say, and none raises."""
+    """No writer takes what its format cannot state, and none raises."""
     assert all(written(name, [resource]) == ([], {}) for name in WRITERS)
 
 

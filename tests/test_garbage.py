@@ -1,4 +1,4 @@
-"""Holding the collector back: for as long as it is asked, and not longer."""
+"""Switching the collector off: for as long as requested, and not longer."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ GPU_SIZE, FPGA_SIZE = "Standard_NC6s_v3", "Standard_NP10s"
 
 
 class Example(NamedTuple):
-    """Work that a cell of the table speaks of, and what the policies that the cell is about say of it."""
+    """Work of a cell of the table, and the outcomes of the policies that the cell is about."""
 
     what: str
     case: Case
@@ -35,7 +35,7 @@ class Example(NamedTuple):
 
 
 def declared(target: str, **more: object) -> Case:
-    """Declared work that stands alone: real-time inference in development, unless it says otherwise."""
+    """Declared work alone: real-time inference in development, unless stated otherwise."""
     stage = more.pop("stage", "dev")
     fixed = {"id": "work", "workspaceId": WS, "purpose": "realtime-inference", "target": target}
     return Case(judged="work", workloads=[{**fixed, "tags": {"environment": stage}, **more}])
@@ -86,7 +86,7 @@ def group(*amounts: object) -> Case:
 
 @cache
 def alone(policy: str) -> Bundle:
-    """The built-in bundle with one policy in force."""
+    """The built-in bundle with one active policy."""
     whole = load_bundle()
     (found,) = (one for one in whole.policies if one.id == policy)
     return whole.only([found])
@@ -285,7 +285,7 @@ EXAMPLES = [(cell, example) for cell, (_, examples) in TABLE.items() for example
 
 @pytest.mark.parametrize(("cell", "example"), EXAMPLES, ids=[f"{'-'.join(cell)}-{one.what}" for cell, one in EXAMPLES])
 def test_cell(cell: tuple[str, str], example: Example) -> None:
-    """Every policy that a cell is about says of each of its examples what the cell says."""
+    """Every policy of a cell has for each of its examples the outcome of the cell."""
     assert {policy: outcome(policy, example.case) for policy in example.expected} == example.expected, TABLE[cell][0]
 
 
@@ -296,7 +296,7 @@ def test_the_table_is_whole() -> None:
 
 
 def printed() -> str:
-    """The table, a line per cell, and below it its examples with what is said of them now."""
+    """The table, a line per cell, and below it its examples with their outcomes now."""
     lines = []
     for row in ROWS:
         lines.append(row)

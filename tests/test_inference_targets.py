@@ -12,7 +12,7 @@ from policyeng.errors import UsageError
 from policyeng.models.documents import Target
 from tests.test_inference_tables import declared, outcome
 
-#: By column, the policy and the declared work that it is asked about.
+#: By column, the policy and the declared work that it evaluates.
 COLUMNS: dict[str, tuple[str, dict[str, str]]] = {
     "101": ("AML-INF-101", {"accelerator": "gpu"}),
     "101-doc": ("AML-INF-101", {"accelerator": "gpu"}),
@@ -87,7 +87,7 @@ def test_the_lists_of_targets() -> None:
 
 @pytest.mark.parametrize(("policy", "name"), LISTS, ids=lambda part: str(getattr(part, "id", part)))
 def test_a_list_takes_targets_only(policy: Policy, name: str) -> None:
-    """Every target may be listed, and a misspelt one is refused before anything is judged."""
+    """Every target may be listed, and a misspelt one is refused before anything is evaluated."""
     bundle = load_bundle().only([policy])
     every = list(get_args(Target))
 

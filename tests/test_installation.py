@@ -29,7 +29,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def program(name: str) -> str:
-    """A program on the path or beside Python; the test is skipped without it."""
+    """A program on the path or next to Python; the test is skipped without it."""
     folder = Path(sys.executable).parent
     found = shutil.which(name, path=f"{folder}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is None:

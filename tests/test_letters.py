@@ -121,7 +121,7 @@ ODD_TAGS: list[JsonObject] = [
 
 @pytest.mark.parametrize("tags", ODD_TAGS)
 def test_work_is_regulated_however_the_tag_is_spelled(tags: JsonObject, bundle: Bundle) -> None:
-    """Any spelling that says so counts, and a warning names what is written in other letters."""
+    """Any spelling of the word counts, and a warning names what is written in other letters."""
     evaluation = checked(bundle, "AML-NET-105", resources=(workspace(tags),))
 
     assert {finding.outcome.value for finding in evaluation.findings} == {"fail"}
@@ -308,7 +308,7 @@ def approval(**people: str) -> JsonObject:
 
 @pytest.mark.parametrize("approver", ["anna@x\u200b", "\uff41nna@x", "\u0430nna@x"])
 def test_no_one_approves_their_own_request_in_other_letters(approver: str, bundle: Bundle) -> None:
-    """The approver who looks like the one who asked is that person."""
+    """The approver who looks like the requester is that person."""
     given = Approval.model_validate(approval(requestedBy="anna@x", approvedBy=approver))
 
     evaluation = checked(bundle, "AML-RBAC-104", approvals=(given,))
@@ -338,7 +338,7 @@ def test_approvals_in_ascii_or_of_one_person_stay() -> None:
 
 
 def test_an_unread_tag_is_unread_in_every_spelling() -> None:
-    """So that what could say that work is regulated leaves it undecided."""
+    """So that what could state that work is regulated leaves it undecided."""
     reasons = {"/tags/data_classification": "why", "/tags/owner": "x", "/properties/tags/DataClassification": "why"}
 
     read = unreadable_read(reasons)
@@ -392,7 +392,7 @@ def test_classifications_are_not_remarked_on_where_no_policy_reads_them(bundle: 
 
 
 def test_a_change_remarks_on_the_words_that_it_brings(bundle: Bundle) -> None:
-    """As judging everything does: not on those that are there, and again once they were gone."""
+    """As a full evaluation does: not on those that are there, and again once they were gone."""
     first, second = ({**workspace({"data-classification": word}), "id": f"{ID}{word}"} for word in ("c3", "internal"))
     before = Snapshot(resources=(first, second))
     changes: list[list[JsonObject]] = [

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def log_of(folder: Path, level: str, *options: str) -> str:
-    """The log of a server that was asked for health, a decision without and with its token, and what does not exist."""
+    """The log of a server after requests for health, a decision without and with its token, and what does not exist."""
     given = ("--snapshot", "state.json", "--tokens", "tokens.txt", *options)
     with running(folder, *given, log_level=level) as (server, address):
         httpx.get(f"{address}/healthz")

@@ -121,7 +121,7 @@ def test_formats_with_case_report_a_member_in_other_letters(name: str, bundle: B
 def test_the_same_member_twice_is_an_error_with_both_places(
     names: tuple[str, str], bundle: Bundle, baselines: Baselines, tmp_path: Path
 ) -> None:
-    """Nobody knows which of the two ARM takes, so nothing that reads it passes."""
+    """Which of the two ARM takes is unknown, so nothing that reads it passes."""
     cluster = next(
         one for one in baselines.resources.values() if "vmPriority" in one["properties"].get("properties", {})
     )

@@ -1,4 +1,4 @@
-"""The pages of policies: those in the repository are fresh, and what they show is what the header and the cases say."""
+"""The pages of policies: those in the repository are fresh, and they show the header and the cases."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_many_cases_fold_away(page: PolicyPage) -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 100, 300])
 def test_a_page_for_a_terminal_keeps_to_its_width(page: PolicyPage, width: int, bundle: Bundle) -> None:
-    """Lines are no longer than asked, text than 100 columns, unless a word is; colour changes no character."""
+    """Lines are no longer than requested, text than 100 columns, unless a word is; colour changes no character."""
     for shown in (page, *pages_of(bundle)):
         text = terminal.render(shown, width=width)
         colored = terminal.render(shown, width=width, color=True)
@@ -167,7 +167,7 @@ def test_a_page_for_a_terminal_keeps_to_its_width(page: PolicyPage, width: int, 
 
 
 def test_a_case_is_cut_only_where_the_terminal_ends(page: PolicyPage) -> None:
-    """And what is said of the policy stands before its cases, however many these are."""
+    """And the description of the policy is before its cases, however many these are."""
     assert page.cases is not None
     edit = {"patch": {"properties": {"name": "x" * 70}}, "as_of": "2026-07-01T00:00:00Z"}
     case = type(page.cases.pass_["as it is"]).model_validate(edit)
@@ -240,7 +240,7 @@ def test_what_a_terminal_obeys_is_written_out(tmp_path: Path) -> None:
     ],
 )
 def test_types_of_parameters_in_words(schema: dict[str, object], words: str) -> None:
-    """The keywords that parameters use have words; any other stands with its value."""
+    """The keywords that parameters use have words; any other is shown with its value."""
     assert type_words(schema) == words
 
 

@@ -1,4 +1,4 @@
-"""Every path by which an estate is judged says the same."""
+"""Every path by which an estate is evaluated decides the same."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BROKEN = Path(__file__).parent / "broken" / "paths"
 
 
 def tried(grounds: LawContext, document: JsonObject, parameters: JsonObject | None = None) -> Violation | None:
-    """What the law says of an estate."""
+    """The result of the law for an estate."""
     return violated(Trial(grounds, Example(document, parameters or {}, DEFAULT_AS_OF), "1"))
 
 
 def alike(grounds: LawContext) -> set[str]:
-    """The paths that judged alike."""
+    """The paths that evaluated alike."""
     return {name for name in PATHS if grounds.remarks[f"paths: examples judged alike by `{name}`"]}
 
 
@@ -36,7 +36,7 @@ def alike(grounds: LawContext) -> set[str]:
 def test_every_path_decides_the_same_of_our_policies() -> None:
     """An example with parameters, an exemption and every path."""
     grounds = LawContext(load_bundle())
-    # Of the first two admission has no say: there are names that ARM spells otherwise.
+    # Admission does not try the first two: there are names that ARM spells otherwise.
     examples = (example for example in islice(examples_of(grounds.bundle, 5), 2, 40) if example.parameters)
     trial = Trial(grounds, next(examples), "exempted")
 
@@ -56,7 +56,7 @@ def test_a_policy_that_looks_at_the_directory_is_found() -> None:
 
 @pytest.mark.slow
 def test_what_the_reader_refuses_is_refused_on_every_path(tmp_path: Path) -> None:
-    """One resource is none, so `load_snapshot` raises, the processes exit 2, and the rest is judged alike."""
+    """One resource is none, so `load_snapshot` raises, the processes exit 2, and the rest is evaluated alike."""
     text = rego("a", deny_when("input.resource.properties.x == 1"))
     grounds = LawContext(load_bundle(write(tmp_path, {"area/a/a.rego": text})))
 
@@ -88,7 +88,7 @@ def test_the_process_is_given_directories_data_selection_and_parameters(tmp_path
 
 
 def test_a_bundle_that_no_process_can_be_given_is_reported(tmp_path: Path) -> None:
-    """One that was made in memory is judged here alone, and the run says so."""
+    """One that was made in memory is evaluated here alone, and the run reports it."""
     read = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true"))}))
     made: Bundle = replace(read, digest="another")
     grounds = LawContext(made)
@@ -110,7 +110,7 @@ def test_a_path_that_leaves_out_a_resource_in_silence_is_found(tmp_path: Path, m
 
 
 def test_documents_are_evaluated_alike(tmp_path: Path) -> None:
-    """Policies of others judge the file as it was written, on every path that has a file."""
+    """Policies of others evaluate the file as it was written, on every path that has a file."""
     text = "package main\nimport rego.v1\ndeny contains msg if {\n\tcount(input.resources) > 0\n\tmsg := `found`\n}\n"
     grounds = LawContext(load_bundle(write(tmp_path, {"policy/a.rego": text})))
 

@@ -28,7 +28,7 @@ THEIRS = {"pass", "fail", "unknown", "error", "none"}
 
 
 class Case(NamedTuple):
-    """One snapshot, and the answers about its first resource; `none` is no answer.
+    """One snapshot, and the outcomes for its first resource; `none` is no outcome.
 
     Attributes:
         name: the peer, its rule, our policy, and what the snapshot shows.
@@ -92,7 +92,7 @@ def _snapshot(case: dict[str, Any]) -> Snapshot:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_our_outcome_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
-    """The built-in policy answers about the first resource what the table says."""
+    """The built-in policy has the outcome of the table for the first resource."""
     first = _resource(case.case["resources"][0])["id"]
     parameters = {case.policy: _complete(case.case["parameters"])} if "parameters" in case.case else {}
     found = policyeng.evaluate(bundle, _snapshot(case.case), as_of=AS_OF, parameters=parameters)
@@ -106,7 +106,7 @@ def test_our_outcome_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
 
 
 def test_a_difference_has_a_reason() -> None:
-    """The answers are words that the table knows, and `why` is there where they differ and only there."""
+    """The outcomes are words that the table knows, and `why` is there where they differ and only there."""
     outcomes = {case.name: (case.case["peer"], case.case["ours"], bool(case.case.get("why"))) for case in CASES}
 
     assert len(outcomes) == len(CASES)
@@ -116,7 +116,7 @@ def test_a_difference_has_a_reason() -> None:
 
 
 def test_every_defect_makes_a_difference() -> None:
-    """Each of the sixteen has a case in which the peer's answer is not ours."""
+    """Each of the sixteen has a case in which the peer's outcome is not ours."""
     differ = {entry["defect"] for entry in DEFECTS for case in entry["cases"].values() if case["peer"] != case["ours"]}
 
     assert differ == {f"P-{number:02}" for number in range(1, 17)}
@@ -128,7 +128,7 @@ class Row(NamedTuple):
     Attributes:
         rules: the keys of the facts about sources.
         theirs: the rule sets with the ids of their rules.
-        answers: `same`, `differs` or `only here`.
+        outcome: `same`, `differs` or `only here`.
         why: what ours does.
     """
 

@@ -1,4 +1,4 @@
-"""A platform without `fcntl`, forks and owners of files, as Windows: what needs them says so, and the rest works."""
+"""A platform without `fcntl`, forks and owners of files, as Windows: what needs them reports it, and the rest works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue as a whole: ids, titles, folders, sources, cases, and the case runner that holds them."""
+"""The catalogue as a whole: ids, titles, folders, sources, cases, and the case runner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EACH = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.id)
 
 
 def test_there_are_ten_cases_a_policy() -> None:
-    """On average; `make rego` finds out that the cases hold, and state what is absent."""
+    """On average; `make rego` finds out that the cases pass, and state what is absent."""
     files = [file for policy in POLICIES if (file := read_cases(policy))]
 
     assert sum(len(list(file.named())) for file in files) >= 10 * len(POLICIES)
@@ -62,7 +62,7 @@ def test_the_header_is_complete(policy: Policy) -> None:
 
 @EACH
 def test_parameters_are_described_and_refuse_what_is_misspelt(policy: Policy) -> None:
-    """No text is taken as it comes, no number without a bound, and no object with members that nobody reads."""
+    """No text is taken as it comes, no number without a bound, and no object with members that are not read."""
     for name, schema in policy.header.parameters.items():
         assert schema.get("description"), name
         assert list(_loose(schema)) == [], name
@@ -93,7 +93,7 @@ def test_there_are_passing_and_failing_cases(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", sweep(POLICIES, 8, lambda policy: policy.id))
 def test_what_regulated_work_or_a_stage_decides_explains_itself(bundle: Bundle, policy: Policy) -> None:
-    """Every denial of a fail case says in `because` which flag or tag, or which default, made the policy concern it.
+    """Every denial of a fail case states in `because` which flag or tag, or which default, made the policy concern it.
 
     A denial of a tag or a flag itself needs no such reason, and those of `PARTLY` need it where it decides.
     """

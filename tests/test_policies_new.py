@@ -21,7 +21,7 @@ from policyeng.testing.runner import run_cases
 from tests import test_policies
 from tests.bundles import write
 
-#: What an author changes in a scaffold, by language; the rule says that a cluster keeps no more than one node.
+#: What an author changes in a scaffold, by language; the rule is that a cluster keeps no more than one node.
 FIELD = "/properties/properties/scaleSettings/minNodeCount"
 FILLED = {
     "rego": {
@@ -89,7 +89,7 @@ def new(folder: Path, *arguments: str) -> Ran:
 
 @pytest.mark.parametrize("language", ["rego", "python"])
 def test_a_policy_that_is_filled_in_is_one_like_any_other(tmp_path: Path, language: str) -> None:
-    """Until then its cases fail; then they hold, and so does what every built-in policy has to fulfil."""
+    """Until then its cases fail; then they pass, and so does what every built-in policy has to fulfil."""
     made = new(tmp_path, "cost/idle_nodes", "--language", language, "--id", "AML-COST-901", "--severity", "low")
     assert (made.code, made.err) == (0, "")
     command = shlex.split(made.out.splitlines()[-1])
@@ -118,7 +118,7 @@ def test_a_policy_that_is_filled_in_is_one_like_any_other(tmp_path: Path, langua
 def test_what_is_written_is_formatted_and_decides_nothing(
     tmp_path: Path, opa: Path, root: Path, language: str, evaluates: str
 ) -> None:
-    """It compiles for OPA strictly, has the form that its formatter gives, and no case holds, whatever it judges."""
+    """It compiles for OPA strictly, is formatted as OPA does, and no case passes, whatever it evaluates."""
     choice = ("--judges", evaluates) if evaluates else ()
     made = new(tmp_path, "acme/a_policy", "--language", language, "--title", 'He said "a: b": c\\d', *choice)
     runs = list(run_cases(load_bundle(tmp_path / "policies")))
@@ -194,7 +194,7 @@ def test_what_cannot_be_is_refused_and_nothing_written(
     ],
 )
 def test_where_a_policy_goes(tmp_path: Path, files: dict[str, str], where: str) -> None:
-    """Into the current directory when it is a bundle or holds policies, else into `policies`."""
+    """Into the current directory when it is a bundle or has policies, else into `policies`."""
     new(write(tmp_path, files), "acme/idle")
 
     assert (tmp_path / where / "cases.yaml").is_file()
@@ -213,7 +213,7 @@ def test_where_a_policy_goes(tmp_path: Path, files: dict[str, str], where: str) 
     ],
 )
 def test_the_next_free_id(area: str, in_area: list[str], elsewhere: list[str], directory: str, identity: str) -> None:
-    """After the highest of the area; who owns it says the directory, by its policies or by its name."""
+    """After the highest of the area; the owner is that of the directory, by its policies or by its name."""
     assert next_id(area, in_area, elsewhere, directory) == identity
 
 
@@ -273,7 +273,7 @@ def test_an_id_is_found_without_running_anything(tmp_path: Path) -> None:
     ],
 )
 def test_a_manifest_that_leaves_the_area_out(tmp_path: Path, roots: str, path: str, after: str, message: str) -> None:
-    """It gets the area, where nothing but that changes; else the user is told, since OPA refuses what lies outside."""
+    """It gets the area, where nothing but that changes; else there is a message, since OPA refuses what lies outside."""
     manifest = '{"revision": "7.1", "roots": ROOTS, "metadata": {"a": [1]}}'
     write(tmp_path, {".manifest": manifest.replace("ROOTS", roots)})
     made = new(tmp_path, path)
@@ -285,7 +285,7 @@ def test_a_manifest_that_leaves_the_area_out(tmp_path: Path, roots: str, path: s
 
 
 def test_what_is_lacking_is_reported(tmp_path: Path) -> None:
-    """A type that no baseline has, and a signature that no longer holds."""
+    """A type that no baseline has, and a signature that is no longer valid."""
     write(tmp_path, {".manifest": "{}", ".signatures.json": "{}"})
     other = new(tmp_path, "acme/a", "--judges", "Microsoft.Search/searchServices")
     close = new(tmp_path, "acme/b", "--judges", "Microsoft.MachineLearningServices/workspaces/compute")

@@ -18,12 +18,12 @@ from policyeng import processes as module
 from policyeng.errors import EngineError
 from policyeng.processes import Lost, Processes, Task, processes, processors
 
-#: More than a pipe holds.
+#: More than a pipe can buffer.
 LARGE = 1 << 20
 
 
 class Doubling:
-    """A worker that cannot be pickled, since it holds a function of its own."""
+    """A worker that cannot be pickled, since it has a function of its own."""
 
     def __init__(self) -> None:
         self.double: Callable[[int], int] = lambda number: 2 * number
@@ -94,7 +94,7 @@ def test_a_new_process_is_sent_the_worker() -> None:
 
 
 def test_large_tasks_and_results_do_not_block() -> None:
-    """Each side has more to send than a pipe holds, while the other has, too."""
+    """Each side has more to send than a pipe can buffer, while the other has, too."""
     text = "x" * LARGE
     with processes(None, 2, ahead=4) as spread:
         assert all(result == text for result in spread.each(echoed, [(text,)] * 12))
@@ -114,7 +114,7 @@ def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, message: st
 
 
 def test_no_process_is_left() -> None:
-    """What no process can do any more is lost, too, and waited for by nobody."""
+    """What no process can do any more is lost, too, and not waited for."""
     with processes(None, 2, ahead=2) as spread:
         tasks: list[Task[object]] = [spread.ask(ended, word) for word in ["killed", "killed", "a", "b"]]
         found = [spread.outcome(task) for task in tasks]
@@ -205,7 +205,7 @@ def test_an_interrupt_ends_all_processes(number: int, tmp_path: Path) -> None:
 
 
 def test_idle_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
-    """Even where it is killed, so that it can tell them nothing."""
+    """Even where it is killed, so that it cannot notify them."""
     script = _PARENT.replace("time.sleep(600)", "time.sleep(0)").replace(
         "* 2))", "* 2)); open(sys.argv[1] + '/done', 'w').close(); time.sleep(600)"
     )
