@@ -26,8 +26,8 @@ FAINT = """
   };
   const faint = new Set();
   for (const element of document.querySelectorAll("body *")) {
-    const says = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    if (!says || !element.checkVisibility() || element.closest("svg, noscript, script, :disabled")) continue;
+    const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!hasText || !element.checkVisibility() || element.closest("svg, noscript, script, :disabled")) continue;
     const [one, other] = [luminance(channels(getComputedStyle(element).color)), luminance(behind(element))];
     const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
     if (contrast < 4.5) faint.add(`${element.tagName} ${element.className}: ${contrast.toFixed(2)}`);

@@ -751,7 +751,7 @@ def tried(random: Random, denied: Denied, name: str) -> str | Bypass:
         return f"exit {decision.exit_code}"
     undecided = {finding.policy for finding in decision.undecided}
     if made.may_be_silent and denied.policies <= undecided:
-        return "undecided, for the format does not say it"
+        return "undecided, for the format does not state it"
     sent = made.sent if isinstance(made.sent, bytes) else orjson.dumps(made.sent, default=Change.model_dump_json)
     return Bypass(name, denied.name, tuple(sorted(denied.policies - undecided)), sent.decode()[:4000])
 

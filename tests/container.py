@@ -192,7 +192,7 @@ def try_evaluating(image: Image) -> None:
     assert code == 1, messages
     assert json.loads(output)["summary"]["error"] == 0
     image.require_untouched()
-    report(f"it judges a snapshot: exit {code}")
+    report(f"it evaluates a snapshot: exit {code}")
     code, _, messages = image.ran(image.program, *image.arguments())
     assert (code, "tokens" in messages) == (3, True), f"it started without tokens: {messages}"
     report(f"without tokens it does not serve: {messages.strip()}")
@@ -224,7 +224,7 @@ def try_serving(image: Image) -> None:
     ]
     image.require_untouched()
     report(
-        f"it answers, is healthy, wrote {len(entries)} decisions to the folder that it may write, and ends with exit 0"
+        f"it responds, is healthy, wrote {len(entries)} decisions to the folder that it may write, and ends with exit 0"
     )
 
 

@@ -45,7 +45,7 @@ class Cited(NamedTuple):
 def needed(path: Path) -> Path:
     """A path next to the checkout; the test is skipped where it is missing."""
     if not path.exists():
-        pytest.skip(f"`{path.name}` beside the checkout is missing")
+        pytest.skip(f"`{path.name}` next to the checkout is missing")
     return path
 
 

@@ -350,7 +350,7 @@ def unsound(reading: ParsedDocument, document: object) -> str:
     """What is wrong with a reading, if anything: only a list without entries comes to nothing without a word."""
     content = reading.resources or reading.stated or reading.refusals or reading.nothing or reading.incomplete
     if not content and "[]" not in json.dumps(document):
-        return "nothing read and nothing said"
+        return "nothing read and nothing reported"
     return next((message for placed in reading.resources if (message := _unsound(placed))), "")
 
 

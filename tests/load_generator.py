@@ -24,7 +24,7 @@ def responding() -> Iterator[str]:
             status = int(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(b"an answer to the end\n")
+            self.wfile.write(b"a response to the end\n")
 
         def log_message(self, *_: object) -> None:
             """Log nothing."""

@@ -29,7 +29,7 @@ _SUBJECTS = ("resources", "workloads", "approvals", "documents")
 _ROLES = ("applies", "deny", "unknown")
 
 
-class Said(NamedTuple):
+class Verdict(NamedTuple):
     """The outcome of a policy for a subject.
 
     Attributes:
@@ -85,7 +85,7 @@ class MarkedEstate:
         entries = {**dict(dict.items(rest)), "resources": resources, "by_id": by_id, "by_type": by_type}
         return MarkedObject(entries) if isinstance(rest, MarkedObject) else entries
 
-    def evaluate(self, snapshot: dict[str, Any]) -> list[Said]:
+    def evaluate(self, snapshot: dict[str, Any]) -> list[Verdict]:
         """The outcomes of a snapshot without markers."""
         thread = self.program.thread()
         found = []
@@ -94,7 +94,7 @@ class MarkedEstate:
             found.append(_conclude(rules, lambda path: _plain(thread, path)))  # called at once
         return found
 
-    def evaluate_marked(self, snapshot: dict[str, Any]) -> list[Said]:
+    def evaluate_marked(self, snapshot: dict[str, Any]) -> list[Verdict]:
         """The outcomes of a snapshot with markers, first in the plain form."""
         marked, handled = self.program.marked_thread(), self.program.handled_thread()
         found = []
@@ -108,7 +108,7 @@ class MarkedEstate:
                 found.append(_conclude(rules, lambda path: handled.decide(handled.uncached(path))))
         return found
 
-    def evaluate_handled(self, snapshot: dict[str, Any]) -> list[Said]:
+    def evaluate_handled(self, snapshot: dict[str, Any]) -> list[Verdict]:
         """The outcomes in the form that handles markers alone."""
         handled = self.program.handled_thread()
         found = []
@@ -122,24 +122,24 @@ def _plain(thread: Thread, path: str) -> DecidedResult:
     return DecidedResult(thread.call(thread.uncached(path)), ())
 
 
-def _conclude(rules: dict[str, str], query: Callable[[str], DecidedResult]) -> Said:
+def _conclude(rules: dict[str, str], query: Callable[[str], DecidedResult]) -> Verdict:
     try:
         outcomes = {role: query(rules[role]) for role in _ROLES if role in rules}
     except rego.EvaluationError:
-        return Said("error")
+        return Verdict("error")
     applies = outcomes.get("applies", DecidedResult(True, ()))
     if applies.undecided:
-        return Said("undecided")
+        return Verdict("undecided")
     if applies.value is not True:
-        return Said("skipped")
+        return Verdict("skipped")
     denied = outcomes["deny"]
     if denied.value is not UNDEFINED and len(denied.value):
         texts = map(show, denied.value)
-        return Said("fail", frozenset((text["msg"], text.get("path", "")) for text in texts))
+        return Verdict("fail", frozenset((text["msg"], text.get("path", "")) for text in texts))
     unknown = outcomes.get("unknown", DecidedResult([], ()))
     if denied.undecided or unknown.undecided:
-        return Said("undecided")
-    return Said("unknown" if unknown.value else "pass")
+        return Verdict("undecided")
+    return Verdict("unknown" if unknown.value else "pass")
 
 
 def check_soundness(estate: MarkedEstate, seed: int, most: int, samples: int) -> Tally:
@@ -166,8 +166,8 @@ def check_soundness(estate: MarkedEstate, seed: int, most: int, samples: int) ->
         for name in ("by_type", "by_id"):
             marked[name] = MarkedObject(marked[name], ((f"/{name}", "not listed"),))
 
-    said = estate.evaluate_marked(marked)
-    counts: Counter[str] = Counter(pairs=len(said), undecided=sum(one.outcome == "undecided" for one in said))
+    verdicts = estate.evaluate_marked(marked)
+    counts: Counter[str] = Counter(pairs=len(verdicts), undecided=sum(one.outcome == "undecided" for one in verdicts))
     violations = []
     for _ in range(samples):
         made = [
@@ -183,7 +183,7 @@ def check_soundness(estate: MarkedEstate, seed: int, most: int, samples: int) ->
             another = random.choice(made)
             concrete["by_type"].setdefault(random.choice([kind.lower() for kind in _KINDS]), [another])
             concrete["by_id"].setdefault(str(random.choice(places)).lower(), another)
-        for number, (one, other) in enumerate(zip(said, estate.evaluate(concrete), strict=True)):
+        for number, (one, other) in enumerate(zip(verdicts, estate.evaluate(concrete), strict=True)):
             if one.outcome == "undecided":
                 continue
             counts["decided"] += 1
@@ -211,7 +211,7 @@ _KINDS = (
 class Traced(NamedTuple):
     """The outcome of a policy for a subject, and what it read."""
 
-    said: Said
+    said: Verdict
     reads: frozenset[RecordedReads]
 
 
@@ -224,12 +224,12 @@ def trace(estate: MarkedEstate, snapshot: dict[str, Any]) -> list[Traced]:
         marked.begin(input_)
         try:
             with marked.recording(names) as recorder:
-                said = _conclude(rules, lambda path: _plain(marked, path))
+                verdict = _conclude(rules, lambda path: _plain(marked, path))
         except rego.Undecided:
             handled.begin(input_)
             with handled.recording(names) as recorder:
-                said = _conclude(rules, lambda path: handled.decide(handled.uncached(path)))
-        found.append(Traced(said, frozenset(recorder.reads)))
+                verdict = _conclude(rules, lambda path: handled.decide(handled.uncached(path)))
+        found.append(Traced(verdict, frozenset(recorder.reads)))
     return found
 
 

@@ -21,7 +21,7 @@ ACTION: Any = bundle_yaml(PATH.read_text(encoding="utf-8"), PATH.name)
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
 #: Makes what `python3 -m venv` would; its python records its arguments.
 _VENV = """mkdir -p "$3/bin"
-printf '#!/bin/sh\\necho "$@" > "%s/asked"\\n' "$3" > "$3/bin/python"
+printf '#!/bin/sh\\necho "$@" > "%s/arguments"\\n' "$3" > "$3/bin/python"
 chmod +x "$3/bin/python"
 """
 
@@ -61,7 +61,7 @@ def test_it_installs_what_is_named(
     installed = run(repository, "install", **inputs)
 
     assert installed.returncode == 0, installed.stderr
-    assert (tmp_path / "policyeng" / "asked").read_text().strip().endswith(expected)
+    assert (tmp_path / "policyeng" / "arguments").read_text().strip().endswith(expected)
 
 
 def check(repository: Repository, **inputs: str) -> subprocess.CompletedProcess[str]:

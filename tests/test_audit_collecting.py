@@ -37,13 +37,13 @@ class _Responses(BaseHTTPRequestHandler):
         expected = "Basic " + base64.b64encode(b"me:p:w").decode()
         if path == "/away":
             self.send_response(302)
-            self.send_header("Location", f"http://localhost:{self.headers['Host'].rpartition(':')[2]}/asked")
+            self.send_header("Location", f"http://localhost:{self.headers['Host'].rpartition(':')[2]}/moved")
             self.end_headers()
         elif path == "/elsewhere":
             self.send_response(302)
             self.send_header("Location", "ftp://elsewhere/x")
             self.end_headers()
-        elif path == "/asked":
+        elif path == "/moved":
             self._give(str(self.headers.get("Authorization")).encode())
         elif path == "/short":
             self.send_response(200)

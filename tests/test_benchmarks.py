@@ -140,11 +140,11 @@ class Counted:
     name: str
     ran: list[str]
     sample: int | None = None
-    says: Verdicts | None = field(default=None)
+    given: Verdicts | None = field(default=None)
 
     def verdicts(self) -> Verdicts | None:
         """Nothing."""
-        return self.says
+        return self.given
 
     def expected(self) -> Verdicts | None:
         """One denial."""
@@ -182,7 +182,7 @@ def test_only_what_evaluates_is_compared() -> None:
     require_equal([Counted("parse", [])])
 
     with pytest.raises(DifferentVerdictsError, match="wrong: "):
-        require_equal([Counted("wrong", [], says=Verdicts(Counter(), 1))])
+        require_equal([Counted("wrong", [], given=Verdicts(Counter(), 1))])
 
 
 def outcome_of(*measures: tuple[str, str, int, float]) -> Outcome:
@@ -250,11 +250,11 @@ def test_times_are_shown_in_a_unit_that_suits(seconds: float, shown: str) -> Non
 def test_a_command_that_fails_is_no_measure(tmp_path: Path) -> None:
     """The launcher reports how it ended and what it printed."""
     with Launcher(tmp_path) as launcher:
-        seconds, processor, peak = launcher.run(["sh", "-c", "echo said; exit 1"], (0, 1))
+        seconds, processor, peak = launcher.run(["sh", "-c", "echo output; exit 1"], (0, 1))
 
         assert seconds > 0
         assert 0 <= processor < 60
         assert 0 < peak < 200
-        assert launcher.printed() == b"said\n"
+        assert launcher.printed() == b"output\n"
         with pytest.raises(RuntimeError, match="sh ended with 3: gone wrong"):
             launcher.run(["sh", "-c", "echo gone wrong; exit 3"])

@@ -19,7 +19,7 @@ from policyeng.bundle import load_bundle
 from policyeng.bundle.assembling import pack_bundle
 
 ALLOCATING = (
-    "import sys; held = bytearray(64 << 20); held[::4096] = b'x' * (len(held) // 4096); print(); sys.stdin.read()"
+    "import sys; memory = bytearray(64 << 20); memory[::4096] = b'x' * (len(memory) // 4096); print(); sys.stdin.read()"
 )
 
 

@@ -23,7 +23,7 @@ custom:
   consults: [{through: [/properties/x, /y], reads: [/z, "workspace:/z"]}, {type: a/b, reads: [/z], within: resource}]
   when_absent: {/properties/x: fail, "workspace:/properties/y": unknown}
   remediation:
-    text: Mend it
+    text: Fix it
     patches:
       - patch: [{op: test, path: /kind, value: X}, {op: remove, path: /properties/x}]
         answers: [/properties/x]
@@ -34,7 +34,7 @@ custom:
   since: 0.1.0
   exemptable: false
 """
-PLAIN = "title: A title\ncustom: {id: AML-TST-002, severity: low, judges: workload, remediation: Mend it}\n"
+PLAIN = "title: A title\ncustom: {id: AML-TST-002, severity: low, judges: workload, remediation: Fix it}\n"
 
 
 @pytest.fixture(autouse=True)

@@ -454,7 +454,7 @@ def test_an_interrupt_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 def test_completion_is_offered() -> None:
     """Shell completion can be printed."""
-    # Otherwise typer asks for the shell among the processes above this one, where there may be none.
+    # Otherwise typer looks for the shell among the processes above this one, where there may be none.
     named = spawned("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert "policyeng" in named.stdout
 

@@ -63,7 +63,7 @@ def test_json_is_the_comparison_and_files_keep_every_form(folder: Path) -> None:
 
 
 def test_the_earlier_side_may_have_its_own_policies_exemptions_configuration_and_clock(folder: Path) -> None:
-    """Each of them is the cause then."""
+    """Each is the cause then."""
     write(folder, {"old.toml": '[parameters."T-A-1"]\n', "policyeng.toml": 'exemptions = ["exemptions.yaml"]\n'})
 
     policy = diff(folder, "bad.json", "bad.json", "--policy-before", "old")

@@ -29,7 +29,7 @@ def _deep(*, depth: Annotated[int, typer.Option("--deep", min=0)] = 0) -> int:
 
 
 def _command(name: str, own: Annotated[bool, typer.Option("--own")] = False, *, pair: object, deep: object) -> int:
-    """Say what came."""
+    """Print the arguments."""
     SEEN.append((f"{name} {own}", pair, deep))
     return 7
 
@@ -57,7 +57,7 @@ def test_every_group_reaches_the_command_as_one_argument(words: tuple[str, ...],
 
 @pytest.mark.parametrize("words", [("n", "--pair", "x"), ("n", "--deep", "-1"), ("n", "--left", "x")])
 def test_what_is_no_option_or_does_not_fit_never_reaches_the_command(words: tuple[str, ...]) -> None:
-    """The argument of the group is no option, and its options are held to their declaration."""
+    """The argument of the group is no option, and its options are validated as declared."""
     with pytest.raises(TyperException):
         _run(*words)
     assert SEEN == []
@@ -74,7 +74,7 @@ def test_the_command_itself_stays_as_it_was() -> None:
     """It keeps its name and its help, and can be called without typer."""
     grouped = with_group("pair", _pair)(_command)
 
-    assert (grouped.__name__, grouped.__doc__) == ("_command", "Say what came.")
+    assert (grouped.__name__, grouped.__doc__) == ("_command", "Print the arguments.")
     assert list(inspect.signature(grouped).parameters) == ["name", "own", "deep", "left", "right"]
     assert list(inspect.signature(_command).parameters) == ["name", "own", "pair", "deep"]
 

@@ -87,7 +87,7 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Path, "replace", refuse)
-    existing = tmp_path / "stands"
+    existing = tmp_path / "existing"
     existing.write_bytes(b"before")
     write(existing, b"after", "report")
 
@@ -105,7 +105,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
         whole(path, octets[:1])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    existing = tmp_path / "stands"
+    existing = tmp_path / "existing"
     existing.write_bytes(b"before")
     monkeypatch.setattr(Path, "write_bytes", half)
 

@@ -178,8 +178,8 @@ def test_trap_22_duplicate_keys(tmp_path: Path) -> None:
 EVERY = {
     "one fails": ('deny contains "m" if {\n\tevery x in input.resource.list { x < 3 }\n}', []),
     "the first fails": ('deny contains "m" if {\n\tevery x in input.resource.list { x > 1 }\n}', []),
-    "all hold": ('deny contains "m" if {\n\tevery x in input.resource.list { x < 4 }\n}', ["m"]),
-    "none to hold": ('deny contains "m" if {\n\tevery x in input.resource.empty { x > 9 }\n}', ["m"]),
+    "all match": ('deny contains "m" if {\n\tevery x in input.resource.list { x < 4 }\n}', ["m"]),
+    "none to match": ('deny contains "m" if {\n\tevery x in input.resource.empty { x > 9 }\n}', ["m"]),
     "over nothing": ('deny contains "m" if {\n\tevery x in input.resource.missing { x > 9 }\n}', []),
     "undefined for one": ('deny contains "m" if {\n\tevery x in [{"a": 1}, {}] { x.a == 1 }\n}', []),
     "nested": ('deny contains "m" if {\n\tevery x in [1, 2] { every y in [2, 3] { x < y } }\n}', []),

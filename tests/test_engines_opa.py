@@ -22,7 +22,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.differential import build_request, outcome_of
-from policyeng.verify.differential import normalize_result as told
+from policyeng.verify.differential import normalize_result as normalized
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.strategies import snapshots
 from tests.bundles import deny_when, rego, snapshot, workspace, write
@@ -115,7 +115,7 @@ def test_the_cases_of_every_policy_have_the_same_outcomes(
             pairs = [pair for pair, judgement in zip(pairs, every, strict=True) if not judgement.is_partial]
             ours = [judgement for judgement in every if not judgement.is_partial]
             theirs = engine.evaluate_with_opa(work, pairs, options) if pairs else []
-            assert list(map(told, theirs)) == list(map(told, ours)), f"{policy.id}: {name}"
+            assert list(map(normalized, theirs)) == list(map(normalized, ours)), f"{policy.id}: {name}"
             outcomes.update(map(outcome_of, theirs))
 
     assert outcomes["fail"] > effort(100, 300)

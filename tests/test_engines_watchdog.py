@@ -163,7 +163,7 @@ def findings(folder: Path, files: dict[str, str], count: int = 1) -> list[Findin
 
 SLOW = {
     "python": ("p/p.py", python("while True: pass\nyield")),
-    "python that goes on": ("p/p.py", python("while True:\n    try: int('x')\n    except Exception: pass\nyield")),
+    "python that continues": ("p/p.py", python("while True:\n    try: int('x')\n    except Exception: pass\nyield")),
     "generator of nothing": ("p/p.py", python("for _ in iter(int, 1): pass\nyield")),
     "steps of rego": ("area/a/a.rego", rego("a", deny_when(BUSY))),
     "builtins of rego": ("area/a/a.rego", rego("a", deny_when(BUILTIN))),

@@ -42,7 +42,7 @@ LOOKS = {
         f'not input.snapshot.by_id[lower(sprintf("{ROOT}/resourceGroups/g/providers/{STORAGE}/%s", ["a"]))]',
         f'("{ROOT}/resourceGroups/g/providers/{STORAGE}/%s" % "a").lower() not in given.snapshot.by_id',
     ),
-    "by the id that a member holds": (
+    "by the id that a member has": (
         "not input.snapshot.by_id[lower(input.resource.properties.storageAccount)]",
         'given.resource["properties"]["storageAccount"].lower() not in given.snapshot.by_id',
     ),
@@ -122,7 +122,7 @@ def test_a_type_that_is_not_listed_may_be_there(tmp_path: Path, look: str, form:
         assert of_home(checked(bundle, native(workspace(), covers=covers))).outcome == "fail"
 
 
-@pytest.mark.parametrize("look", ["by a text with a name in it", "by the id that a member holds"])
+@pytest.mark.parametrize("look", ["by a text with a name in it", "by the id that a member has"])
 @pytest.mark.parametrize("form", ["rego", "python"])
 def test_one_of_its_type_shows_that_the_list_was_read(tmp_path: Path, look: str, form: str) -> None:
     """In its subscription; one in another shows nothing."""

@@ -80,7 +80,7 @@ MEETINGS: dict[str, tuple[str, str, dict[str, dict[str, str]], str]] = {
         {OTHER: {"/properties/y": "?"}},
         "pass",
     ),
-    "a definite denial beside": (
+    "a definite denial as well": (
         'input.resource.properties.list[_] == 2; input.snapshot.by_type["a.b/things"]',
         "yield Denial(msg='m')\n    [one['properties']['y'] == 2 for one in things]",
         {OTHER: {"/properties/y": "?"}},
@@ -268,7 +268,7 @@ def outcomes(path: str, *more: str, bundle: Bundle) -> dict[tuple[str, str], str
     return {(one.policy, one.resource.rpartition("/")[2]): str(one.outcome) for one in findings}
 
 
-@pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not beside the checkout")
+@pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not next to the checkout")
 def test_an_unrelated_cluster_hides_no_failure(bundle: Bundle) -> None:
     """A subnet of somebody else's cluster that a template computes is no reason not to decide."""
     regulated, closed, free = (
@@ -284,7 +284,7 @@ def test_an_unrelated_cluster_hides_no_failure(bundle: Bundle) -> None:
     assert tags["AML-COST-101", "ws"] == "fail"
 
 
-@pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not beside the checkout")
+@pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not next to the checkout")
 def test_what_a_response_cannot_state_is_not_absent(tmp_path: Path, bundle: Bundle) -> None:
     """A workspace states no budgets or computes, a job no computes, a compute no machines; with them it is decided."""
     expected = {

@@ -44,7 +44,7 @@ def placed(bundle: Bundle, snapshot: Snapshot) -> dict[str, dict[str, tuple[str,
 
 
 def test_fields_have_their_places_in_the_file(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A field that is absent has the place of what is nearest above it; one of the workspace in the workspace's file."""
+    """An absent field has the place of what is nearest above it; one of a workspace in the workspace's file."""
     monkeypatch.chdir(tmp_path)
     compute = {"id": workspace()["id"] + "/computes/c", "type": COMPUTE, "properties": {}}
     Path("w.json").write_text(json.dumps([workspace(x=[7])], indent=1), encoding="utf-8")

@@ -55,7 +55,7 @@ def workspace(name: str) -> JsonObject:
 
 
 def forms(kind: str, home: str) -> list[JsonObject]:
-    """A compute as it is, with nothing inside, and with nothing at all; and a job on each of them."""
+    """A compute as it is, with nothing inside, and with nothing at all; and a job on each."""
     target = f"{GROUP}/Microsoft.Compute/virtualMachines/{kind}"
     bodies: dict[str, object] = {
         "whole": {"computeType": kind, "resourceId": target, "properties": COMPUTES[kind]},

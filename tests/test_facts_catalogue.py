@@ -390,7 +390,7 @@ MIDNIGHT = datetime(2027, 5, 31, tzinfo=UTC)
     ],
 )
 def test_a_retirement_begins_at_midnight_utc(facts: Facts, as_of: datetime, has_come: bool) -> None:
-    """Whatever the clock; all sizes of a series go on one day."""
+    """Whatever the clock; all sizes of a series retire on one day."""
     for size in ("Standard_HC44rs", "standard_hc44-16rs", "STANDARD_HC44-32RS"):
         retirement = facts.retirement(size)
         assert retirement is not None

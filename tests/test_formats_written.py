@@ -143,7 +143,7 @@ def test_an_estate_that_no_format_can_state_is_reported() -> None:
     trial = Trial(grounds, Example({"resources": [{"id": "x", "type": "y"}]}, {}, DEFAULT_AS_OF))
 
     assert violated(trial) is None
-    assert grounds.remarks == {"formats: examples of which no format says what is decided": 1}
+    assert grounds.remarks == {"formats: examples of which no format states what is decided": 1}
 
 
 @pytest.mark.parametrize("name", ["arm-template", "resource-graph"])

@@ -40,8 +40,8 @@ DOCUMENTS: dict[str, object] = {
         "snapshotVersion": 1,
         "resources": [{"ID": ID, "TYPE": TYPE, "Properties": OPEN["properties"]}],
     },
-    "one REST answer": OPEN,
-    "one REST answer with the envelope in other letters": {"Id": ID, "Type": TYPE, "Properties": OPEN["properties"]},
+    "one REST response": OPEN,
+    "one REST response with the envelope in other letters": {"Id": ID, "Type": TYPE, "Properties": OPEN["properties"]},
     "a REST list": {"value": [OPEN]},
     "Resource Graph": {"count": 1, "data": [ROW]},
     "Resource Graph with a column in other letters": {

@@ -29,7 +29,7 @@ def tried(grounds: LawContext, document: JsonObject, parameters: JsonObject | No
 
 def alike(grounds: LawContext) -> set[str]:
     """The paths that evaluated alike."""
-    return {name for name in PATHS if grounds.remarks[f"paths: examples judged alike by `{name}`"]}
+    return {name for name in PATHS if grounds.remarks[f"paths: examples evaluated alike by `{name}`"]}
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_what_the_reader_refuses_is_refused_on_every_path(tmp_path: Path) -> Non
 
 
 def test_the_process_is_given_directories_data_selection_and_parameters(tmp_path: Path) -> None:
-    """Each of them decides a finding, so a path without it would differ."""
+    """Each decides a finding, so a path without it would differ."""
     parameters = """parameters: {limit: {type: object, default: {}}}"""
     by_parameter = rego("a", deny_when("input.parameters.limit.of[0] == input.resource.properties.x"), more=parameters)
     by_data = rego("b", deny_when("data.words[_] == input.resource.properties.x"), identity="T-A-2")
@@ -95,7 +95,7 @@ def test_a_bundle_that_no_process_can_be_given_is_reported(tmp_path: Path) -> No
 
     assert tried(grounds, {"resources": [workspace()]}) is None
     assert alike(grounds) == {"policyeng.evaluate", "policyeng.load_snapshot", "policyeng.admit"}
-    message = "paths: `policyeng check` was not tried as a process: the bundle is not what its directories hold"
+    message = "paths: `policyeng check` was not tried as a process: the bundle is not that of its directories"
     assert message in grounds.remarks
 
 

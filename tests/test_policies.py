@@ -142,7 +142,7 @@ fail:
   wrong path: {patch: {properties: {n: 2}}, path: /elsewhere}
   right: {patch: {properties: {n: 2}}, path: /properties/x}
 not_judged:
-  judged after all: {patch: {properties: {n: 1}}}
+  evaluated after all: {patch: {properties: {n: 1}}}
 """
     policy = rego("a", deny_when("input.resource.properties.n > 1"), more=more)
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": policy, "area/a/cases.yaml": cases}))
@@ -153,7 +153,7 @@ not_judged:
         "wrong outcome": True,
         "wrong path": True,
         "right": False,
-        "judged after all": True,
+        "evaluated after all": True,
         "absent /properties/n": True,
     }
     assert bundle.policies[0].cases == tmp_path / "area/a/cases.yaml"

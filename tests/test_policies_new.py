@@ -273,7 +273,7 @@ def test_an_id_is_found_without_running_anything(tmp_path: Path) -> None:
     ],
 )
 def test_a_manifest_that_leaves_the_area_out(tmp_path: Path, roots: str, path: str, after: str, message: str) -> None:
-    """It gets the area, where nothing but that changes; else there is a message, since OPA refuses what lies outside."""
+    """It gets the area, where nothing but that changes; else a message states it, as OPA refuses what lies outside."""
     manifest = '{"revision": "7.1", "roots": ROOTS, "metadata": {"a": [1]}}'
     write(tmp_path, {".manifest": manifest.replace("ROOTS", roots)})
     made = new(tmp_path, path)

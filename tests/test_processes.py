@@ -59,7 +59,7 @@ def ended(_: object, how: str) -> str:
 def raised(_: object, what: str) -> None:
     """Raise an error of ours, or one that cannot be pickled."""
     if what == "ours":
-        raise EngineError("it does not compile", place=("a.rego", "3"), remedy="mend it")
+        raise EngineError("it does not compile", place=("a.rego", "3"), remedy="fix it")
     error = ValueError("odd")
     error.held = lambda: None  # type: ignore[attr-defined]  # what pickle refuses
     raise error
@@ -136,7 +136,7 @@ def test_what_a_task_raises_is_raised_here() -> None:
         with pytest.raises(RuntimeError, match="ValueError: odd"):
             list(spread.each(raised, [("odd",)]))
         assert list(spread.each(echoed, [("on",)])) == ["on"]
-    assert (ours.value.place, ours.value.remedy) == (("a.rego", "3"), "mend it")
+    assert (ours.value.place, ours.value.remedy) == (("a.rego", "3"), "fix it")
 
 
 def test_leaving_does_not_wait_for_tasks() -> None:

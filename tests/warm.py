@@ -25,12 +25,12 @@ ROOT = Path(__file__).parents[1]
 #: What runs on the side of the caller, with nothing but the standard library.
 CLIENT = """
 import json, os, socket, sys
-with socket.socket(socket.AF_UNIX) as asked:
-    asked.connect(sys.argv[1])
-    socket.send_fds(asked, [b"0"], [0, 1, 2])
-    asked.sendall(json.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)]).encode())
-    asked.shutdown(socket.SHUT_WR)
-    code = asked.recv(1)
+with socket.socket(socket.AF_UNIX) as client:
+    client.connect(sys.argv[1])
+    socket.send_fds(client, [b"0"], [0, 1, 2])
+    client.sendall(json.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)]).encode())
+    client.shutdown(socket.SHUT_WR)
+    code = client.recv(1)
 sys.exit(code[0] if code else 70)
 """
 

@@ -142,10 +142,10 @@ def _differing(
         if one[member] != other[member]:
             lines = [f"before: {change.operation} {change.id}" for change in before]
             lines += [*(f"{change.operation} {change.id}" for change in changes), f"in `{member}`"]
-            lines += _only("judging everything", one[member], other[member])
-            lines += _only("judging what it can affect", other[member], one[member])
+            lines += _only("full evaluation", one[member], other[member])
+            lines += _only("evaluation of what it can affect", other[member], one[member])
             first = next(iter(_apart(one[member], other[member])), {})
-            message = "a change is decided otherwise when everything is judged"
+            message = "a change is decided otherwise by a full evaluation"
             return Violation(message, str(first.get("policy", "")), str(first.get("resource", "")), tuple(lines))
     return None
 
@@ -175,7 +175,7 @@ def allowed_otherwise(trial: Trial, gate: Severity) -> Violation | None:
     decision = AdmissionSession(trial.bundle, trial.snapshot, parameters).decide(changes, options)
     after = apply_changes(trial.snapshot, changes)
     if any(problem.level == "error" for problem in decision.problems):
-        return None if not decision.allowed else Violation("a change that cannot be judged is allowed")
+        return None if not decision.allowed else Violation("a change that cannot be evaluated is allowed")
     evaluation = evaluate(trial.bundle, after.snapshot, as_of=clock, parameters=parameters)
     before, now = _failing(trial.evaluation, gate), _failing(evaluation, gate)
     fresh = sorted(now.keys() - before.keys())
@@ -229,7 +229,7 @@ def admitted(query: Query) -> PathResult | None:
         for resource in snapshot.resources
     ]
     if not _are_plain(changes, trial.bundle):  # a state is taken as it is, and a change as ARM reads it
-        trial.grounds.remark("paths", "examples that admission would read otherwise than they stand", 1)
+        trial.grounds.remark("paths", "examples that admission would read otherwise than they are written", 1)
         return None
     empty = snapshot.model_copy(update=_NOTHING)
     decision: Decision = policyeng.admit(trial.bundle, empty, changes, standing=True, **query.options)  # type: ignore[arg-type]  # of `Query`

@@ -53,7 +53,7 @@ def violated(trial: Trial) -> Violation | None:
     exempted = trial.judged(exemptions=[exemption])
     found = find_first_difference(plain, exempted, _unmarked)
     if found is not None:
-        return replace(found, message="with an exemption it says something else of what it judges")
+        return replace(found, message="an exemption changes another finding")
     before = by_pair(plain)
     exemptable = {policy.id for policy in trial.bundle.policies if policy.header.exemptable}
     for pair, finding in by_pair(exempted).items():

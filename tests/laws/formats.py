@@ -163,12 +163,12 @@ def violated(trial: Trial) -> Violation | None:
         if outcome.decided:
             trial.grounds.remark(_NAME, f"findings compared with `{name}`", outcome.decided)
             return None
-    trial.grounds.remark(_NAME, "examples of which no format says what is decided", 1)
+    trial.grounds.remark(_NAME, "examples of which no format states what is decided", 1)
     return None
 
 
 def _difference(name: str, arm: Finding | None, other: Finding | None) -> Violation:
     shown = arm or other
     lines = (f"in ARM shape: {format_finding(arm)}", f"as {name}: {format_finding(other)}")
-    message = "what another format says is judged otherwise than the same in ARM shape"
+    message = "another format is evaluated otherwise than the same in ARM shape"
     return Violation(message, shown.policy if shown else "", shown.resource if shown else "", lines)

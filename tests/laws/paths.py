@@ -75,7 +75,7 @@ def violated(trial: Trial) -> Violation | None:
                 continue
             if found := _difference(name, query.expected, result):
                 return found
-            trial.grounds.remark(_NAME, f"examples judged alike by `{name}`", 1)
+            trial.grounds.remark(_NAME, f"examples evaluated alike by `{name}`", 1)
         # As it was read: then findings have places in the file, which a change can take from them.
         return unlike_the_whole(trial, _NAME, query.inputs.snapshot)
 
@@ -114,16 +114,19 @@ def _difference(name: str, expected: PathResult, result: PathResult) -> Violatio
         if here != there:
             shown = here or there or {}
             lines = (
-                f"read and judged here: {_line(here, there)}",
+                f"read and evaluated here: {_line(here, there)}",
                 f"by {name}: {_line(there, here)}",
                 *_spoken(result),
             )
             return Violation(f"`{name}` gives other findings", pair[0], str(shown.get("resource")), lines)
     if result.problems is not None and result.problems != expected.problems:
-        lines = (f"read and judged here: {json.dumps(expected.problems)}", f"by {name}: {json.dumps(result.problems)}")
+        lines = (
+            f"read and evaluated here: {json.dumps(expected.problems)}",
+            f"by {name}: {json.dumps(result.problems)}",
+        )
         return Violation(f"`{name}` gives other problems", lines=lines)
     if result.exit_code != expected.exit_code:
-        lines = (f"read and judged here: {expected.exit_code}", f"by {name}: {result.exit_code}")
+        lines = (f"read and evaluated here: {expected.exit_code}", f"by {name}: {result.exit_code}")
         return Violation(f"`{name}` ends with another exit code", lines=lines)
     return None
 
@@ -137,7 +140,7 @@ def _line(finding: JsonObject | None, other: JsonObject | None) -> str:
 
 def _spoken(result: PathResult) -> Sequence[str]:
     """Why there is no finding at all."""
-    return () if result.findings or not result.problems else (f"it says: {result.problems[0].get('message')}",)
+    return () if result.findings or not result.problems else (f"problem: {result.problems[0].get('message')}",)
 
 
 def _naming(grounds: LawContext) -> Sequence[str] | None:
@@ -164,4 +167,4 @@ def _lost(bundle: Bundle, roots: Sequence[str]) -> str:
         return str(error)
     headers = {policy.id: policy.header for policy in again.policies}
     same = all(headers.get(policy.id) == policy.header for policy in bundle.policies)
-    return "" if same and again.digest == bundle.digest else "the bundle is not what its directories hold"
+    return "" if same and again.digest == bundle.digest else "the bundle is not that of its directories"

@@ -58,7 +58,7 @@ def _of_report(evaluation: Evaluation, random: Random) -> Violation | None:
     differing = Counter(expected)
     differing.subtract(returned)
     for policy, resource in (pair for pair, number in differing.items() if number):
-        return Violation("a report does not tell what the evaluation says", policy, resource, (f"format {name}",))
+        return Violation("a report differs from the evaluation", policy, resource, (f"format {name}",))
     return None
 
 
