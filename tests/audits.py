@@ -40,7 +40,7 @@ def policies(folder: Path, files: Mapping[str, str] = POLICIES) -> Bundle:
     return load_bundle(write(folder, dict(files)))
 
 
-def held(bundle: Bundle, *, exemptions: Sequence[Exemption] = (), **settings: object) -> EvaluationSetup:
+def setup_of(bundle: Bundle, *, exemptions: Sequence[Exemption] = (), **settings: object) -> EvaluationSetup:
     """The setup: a bundle and exemptions, no parameters."""
     return EvaluationSetup(bundle, exemptions, {}, Settings.model_validate(settings))
 
@@ -82,7 +82,7 @@ class Audited:
     ) -> None:
         self.folder = folder
         self.url = url or f"sqlite:///{folder}/audits.db"
-        self.held = setup or held(policies(folder / "policies"))
+        self.held = setup or setup_of(policies(folder / "policies"))
         self.store: Store = open_store(self.url, create=True)
         self.estate = EstateSettings(name=name, inputs=(str(folder / "estate"),))
         self._audits = 0

@@ -25,7 +25,7 @@ class Probe:
     def __init__(self, *imports: str, **expressions: str) -> None:
         """Compile `name = expression`; `imports` are names of the library such as `words`."""
         imported = "\n".join(f"import data.lib.{name}" for name in imports)
-        members = ",\n".join(f'"{name}": [value | value = {text}]' for name, text in expressions.items())
+        members = ",\n".join(f'"{name}": [probed | probed = {text}]' for name, text in expressions.items())
         module = f'package probe\n{imported}\ndeny contains {{"msg": "m", "actual": {{\n{members}\n}}}}\n'
         self._program = rego.compile(dict([*_LIBRARY, ("probe.rego", module)]), orjson.loads(_BUNDLE.data_bytes))
 

@@ -10,7 +10,7 @@ import pytest
 
 from policyeng.audit.replay import replay
 from policyeng.bundle import load_bundle
-from tests.audits import POLICIES, Audited, exemption, held
+from tests.audits import POLICIES, Audited, exemption, setup_of
 from tests.bundles import WORKSPACE, deny_when, rego, write
 from tests.command import policyeng
 
@@ -32,7 +32,7 @@ def audited(tmp_path: Path) -> Audited:
     files["area/d/d.rego"] = rego("d", deny_when("input.resource.properties.x in data.given.wrong"), identity="T-D-1")
     given = write(tmp_path / "given", {"given.json": '{"given": {"wrong": [1, 7]}}'})
     bundle = load_bundle(write(tmp_path / "policies", files), data=[given / "given.json"])
-    kept = Audited(tmp_path, setup=held(bundle))
+    kept = Audited(tmp_path, setup=setup_of(bundle))
     kept.write("d", b'{"resources": [{"id": "' + WORKSPACE.encode() + b'"')
     return kept
 
@@ -71,7 +71,7 @@ def test_the_bundle_of_a_run_is_the_one_that_evaluated(audited: Audited) -> None
 
 def test_the_built_in_policies_are_kept_whole(tmp_path: Path) -> None:
     """The bundle that is read from the store decides as they do."""
-    audited = Audited(tmp_path, setup=held(load_bundle()))
+    audited = Audited(tmp_path, setup=setup_of(load_bundle()))
     run = audited.audit()
     assert audited.store.bundle(run).digest == run.bundle.digest
     assert replay(audited.store, run).content == run.content

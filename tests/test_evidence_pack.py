@@ -15,7 +15,7 @@ from policyeng.audit.evidence_pack import PackedRun
 from policyeng.audit.store.tables import canonical, digest_of
 from policyeng.bundle import load_bundle
 from policyeng.bundle.archive import archive_bytes, read_archive
-from tests.audits import POLICIES, Audited, exemption, held
+from tests.audits import POLICIES, Audited, exemption, setup_of
 from tests.bundles import WORKSPACE, write
 from tests.command import policyeng
 from tests.test_audit_replay import PYTHON
@@ -197,7 +197,7 @@ def test_another_version_cannot_compare_all(pack: Path) -> None:
 
 def test_python_of_a_pack_runs_only_on_request(tmp_path: Path) -> None:
     """A pack comes from elsewhere; the built-in policies are known."""
-    kept = Audited(tmp_path, setup=held(load_bundle(write(tmp_path / "p", {**POLICIES, "area/p/p.py": PYTHON}))))
+    kept = Audited(tmp_path, setup=setup_of(load_bundle(write(tmp_path / "p", {**POLICIES, "area/p/p.py": PYTHON}))))
     kept.audit()
     path = str(tmp_path / "p.tar.gz")
     assert policyeng("audit", "evidence", "1", "--output", path, "--store", kept.url).returncode == 0
@@ -211,7 +211,7 @@ def test_python_of_a_pack_runs_only_on_request(tmp_path: Path) -> None:
 
 def test_built_in_policies_in_python_are_known(tmp_path: Path) -> None:
     """They run without a request."""
-    kept = Audited(tmp_path, setup=held(load_bundle()))
+    kept = Audited(tmp_path, setup=setup_of(load_bundle()))
     kept.audit()
     path = str(tmp_path / "p.tar.gz")
     assert policyeng("audit", "evidence", "1", "--output", path, "--store", kept.url).returncode == 0

@@ -233,12 +233,12 @@ class Run:
         """Apply an object as the administrator."""
         response = self.cluster.request("PATCH", _path(document), document, dry=dry)
         if shown or response.status_code not in _APPLIED:
-            self.transcript.heard(f"{ADMIN}: apply {_called(document)}", response)
+            self.transcript.record(f"{ADMIN}: apply {_called(document)}", response)
         if response.status_code not in _APPLIED or "warning" in response.headers:
             raise AssertionError(response.text)
 
     def _expect(self, request: str, status: int, words: str, response: httpx.Response) -> None:
-        self.transcript.heard(request, response)
+        self.transcript.record(request, response)
         heard = response.text + str(response.headers.get_list("warning"))
         if response.status_code != status or words not in heard:
             raise AssertionError(f"{request}: {response.status_code} where {status} `{words}` should be: {heard}")

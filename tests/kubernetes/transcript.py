@@ -28,7 +28,7 @@ class Transcript:
         self.write()
         self.write(f"== {text}")
 
-    def heard(self, request: str, response: httpx.Response) -> None:
+    def record(self, request: str, response: httpx.Response) -> None:
         """Write a request and its response: the status, its message and its warnings."""
         body: JsonObject = response.json()
         reason = body.get("reason", response.reason_phrase) if response.is_error else response.reason_phrase

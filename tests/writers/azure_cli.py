@@ -197,15 +197,17 @@ def _instance(inner: JsonObject) -> JsonObject:
 
 def _schedule(entry: JsonObject) -> JsonObject:
     kind = entry["triggerType"].lower()
-    told = entry[kind]
-    week = at(told, "schedule", "weekDays")
+    stated = entry[kind]
+    week = at(stated, "schedule", "weekDays")
     trigger = filled(
         type=kind,
-        expression=told.get("expression"),
-        time_zone=told.get("timeZone"),
-        frequency=snake(told.get("frequency")),
-        interval=told.get("interval"),
-        schedule=filled(hours=at(told, "schedule", "hours"), minutes=at(told, "schedule", "minutes"), week_days=week),
+        expression=stated.get("expression"),
+        time_zone=stated.get("timeZone"),
+        frequency=snake(stated.get("frequency")),
+        interval=stated.get("interval"),
+        schedule=filled(
+            hours=at(stated, "schedule", "hours"), minutes=at(stated, "schedule", "minutes"), week_days=week
+        ),
     )
     return {"action": entry["action"].lower(), "state": entry["status"].lower(), "trigger": trigger}
 
