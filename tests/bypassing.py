@@ -204,7 +204,7 @@ def again(denied: Denied, written: object, **more: object) -> Edit:
 
 
 @edit
-def _members_nearby(random: Random, denied: Denied) -> Edit | None:
+def _members_beside(random: Random, denied: Denied) -> Edit | None:
     """Unknown members, called nearly as those that are looked at, with what would be compliant."""
     written = denied.written
     for _ in range(random.choice((1, 3, 10))):
