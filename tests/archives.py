@@ -1,4 +1,4 @@
-"""Archives as nobody should write them, and keys, for the tests of bundles."""
+"""Archives as no one should write them, and keys, for the tests of bundles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICY = {"area/a/a.rego": rego("a", deny_when("true"))}
 def member(
     name: str | bytes, content: bytes = b"", kind: bytes = b"0", size: int | None = None, magic: bytes = b"ustar\x0000"
 ) -> bytes:
-    """A tar header with a right checksum, whatever it says, and its content in whole blocks."""
+    """A tar header with a right checksum, whatever its fields, and its content in whole blocks."""
     header = bytearray(512)
     raw = name.encode() if isinstance(name, str) else name
     header[: len(raw)] = raw
@@ -31,7 +31,7 @@ def member(
 
 
 def pax(**fields: str) -> bytes:
-    """An extended header for the next member; `_` stands for `.`."""
+    """An extended header for the next member; `_` is written for `.`."""
     lines = b""
     for key, value in fields.items():
         body = f" {key.replace('_', '.')}={value}\n".encode()

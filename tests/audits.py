@@ -20,7 +20,7 @@ from policyeng.context import EvaluationSetup
 from policyeng.models import Exemption, JsonObject
 from tests.bundles import deny_when, rego, workspace, write
 
-#: The clock of the first audit; each further one is a day later unless it says otherwise.
+#: The clock of the first audit; each further one is a day later unless stated otherwise.
 START = datetime(2026, 6, 1, tzinfo=UTC)
 
 #: Two policies: `T-A-1` (high) denies `x` = 1, `T-B-1` (low) denies an `owner` that is absent and takes no x of text.
@@ -40,8 +40,8 @@ def policies(folder: Path, files: Mapping[str, str] = POLICIES) -> Bundle:
     return load_bundle(write(folder, dict(files)))
 
 
-def held(bundle: Bundle, *, exemptions: Sequence[Exemption] = (), **settings: object) -> EvaluationSetup:
-    """What is in force: a bundle and exemptions, no parameters."""
+def setup_of(bundle: Bundle, *, exemptions: Sequence[Exemption] = (), **settings: object) -> EvaluationSetup:
+    """The setup: a bundle and exemptions, no parameters."""
     return EvaluationSetup(bundle, exemptions, {}, Settings.model_validate(settings))
 
 
@@ -66,7 +66,7 @@ class Audited:
     Attributes:
         folder: of everything; the parts are `estate/NAME.json`.
         store: open; `close` closes it.
-        held: what is judged with; put another one there between audits.
+        held: the setup of the audits; replace it between audits.
 
     With `fresh=False` the estate is taken as it lies there.
     """
@@ -77,12 +77,12 @@ class Audited:
         url: str = "",
         *,
         name: str = "production",
-        held_: EvaluationSetup | None = None,
+        setup: EvaluationSetup | None = None,
         fresh: bool = True,
     ) -> None:
         self.folder = folder
         self.url = url or f"sqlite:///{folder}/audits.db"
-        self.held = held_ or held(policies(folder / "policies"))
+        self.held = setup or setup_of(policies(folder / "policies"))
         self.store: Store = open_store(self.url, create=True)
         self.estate = EstateSettings(name=name, inputs=(str(folder / "estate"),))
         self._audits = 0
@@ -105,12 +105,12 @@ class Audited:
         """Take a part away."""
         (self.folder / "estate" / f"{part}.json").unlink()
 
-    def audit(self, *, as_of: datetime | None = None, jobs: int = 1, full: bool = False, **held_: object) -> AuditRun:
-        """Audit the estate once; `held_` are other values of what is in force."""
+    def audit(self, *, as_of: datetime | None = None, jobs: int = 1, full: bool = False, **changes: object) -> AuditRun:
+        """Audit the estate once; `changes` are other values of the setup."""
         at = as_of or START + timedelta(days=self._audits)
         self._audits += 1
-        in_force = replace(self.held, **held_)  # type: ignore[arg-type]  # fields of Held by name
-        return run_estate(self.store, self.estate, in_force, as_of=at, jobs=jobs, full=full)
+        setup = replace(self.held, **changes)  # type: ignore[arg-type]  # fields of the setup by name
+        return run_estate(self.store, self.estate, setup, as_of=at, jobs=jobs, full=full)
 
     def close(self) -> None:
         """Close the store."""

@@ -18,15 +18,15 @@ WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws-
 
 
 def around(files: Mapping[str, object] | None = None, file: str = "work.yml") -> Surroundings:
-    """A file in the workspace, with others beside it."""
+    """A file in the workspace, with others next to it."""
 
-    def beside(path: str) -> object:
+    def sibling(path: str) -> object:
         named = str(PurePosixPath(path))
         if named not in (files or {}):
             raise InputError("there is no such file", place=(path,))
         return (files or {})[named]
 
-    return Surroundings(file=file, scope=SCOPE, workspace=WORKSPACE, neighbor=beside)
+    return Surroundings(file=file, scope=SCOPE, workspace=WORKSPACE, neighbor=sibling)
 
 
 def kind_of(document: object) -> CliDocumentKind | None:
@@ -56,7 +56,7 @@ def workload(document: JsonObject, *resources: JsonObject, files: Mapping[str, o
 
 
 def snapshot_of(found: Iterable[Placed], resources: Iterable[JsonObject] = ()) -> Snapshot:
-    """A snapshot of what was brought, beside resources of another format."""
+    """A snapshot of what was read, in addition to resources of another format."""
     every = list(found)
     return Snapshot(
         resources=(*resources, *(placed.resource for placed in every)),

@@ -1,4 +1,4 @@
-"""A resource manager of Azure on this machine: it serves bodies, and answers as badly as one likes.
+"""A resource manager of Azure on this machine: it serves bodies, with any faults that a test wants.
 
 It also gives out tokens as the managed identity of an App Service does, so that azure-identity itself is tried.
 """
@@ -29,7 +29,7 @@ WORKSPACE = f"{GROUP}/providers/{ML}/workspaces/ws"
 TOKEN = "a-token-that-nobody-may-see"  # noqa: S105  # it opens nothing
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What is sent: a status, a body, headers; `cut` after so many bytes of the body, `slow` by so many seconds."""
 
     status: int = 200
@@ -39,27 +39,27 @@ class Answer(NamedTuple):
     slow: float = 0.0
 
 
-#: What answers a path: given its query and how often it was asked before.
-Fault = Callable[[dict[str, str], int], Answer | None]
+#: A response for a path, from its query and the number of earlier requests.
+Fault = Callable[[dict[str, str], int], Response | None]
 
 
-def error(status: int, code: str, **headers: str) -> Answer:
-    """An error as ARM answers it."""
-    said = {"error": {"code": code, "message": f"{code}: see the documents"}}
-    return Answer(status, said, {name.replace("_", "-"): value for name, value in headers.items()})
+def error(status: int, code: str, **headers: str) -> Response:
+    """An error as ARM returns it."""
+    body = {"error": {"code": code, "message": f"{code}: see the documents"}}
+    return Response(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 @dataclass
 class Azure:
-    """What it holds, and what it does wrong.
+    """Its resources and its faults.
 
     Attributes:
         lists: by path, the entries of a list.
         single: by id, one resource.
         metrics: by the id of what they measure, the bodies of Azure Monitor.
-        page: so many entries stand on a page.
-        faults: by the beginning of a path below which it holds, else by `*`.
-        asked: how often each path was asked for; of its pages each.
+        page: the number of entries on a page.
+        faults: by the beginning of a path below which it applies, else by `*`.
+        requests: how often each path was requested; of its pages each.
         credentials: the credentials that requests carried.
     """
 
@@ -68,7 +68,7 @@ class Azure:
     metrics: dict[str, JsonObject] = field(default_factory=dict)
     page: int = 1000
     faults: dict[str, Fault] = field(default_factory=dict)
-    asked: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     methods: set[str] = field(default_factory=set)
     credentials: set[str] = field(default_factory=set)
     address: str = ""
@@ -76,8 +76,8 @@ class Azure:
     most_under_way: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def hold(self, *resources: JsonObject) -> Azure:
-        """Put resources where their lists and ids say that they are."""
+    def add(self, *resources: JsonObject) -> Azure:
+        """Add resources to their lists and by their ids."""
         for resource in resources:
             identity: str = resource["id"]
             self.single[identity.lower()] = resource
@@ -85,33 +85,33 @@ class Azure:
         return self
 
     def deny(self, *paths: str) -> Azure:
-        """Refuse what stands at and below paths, or at the end of one."""
+        """Refuse requests at and below paths, or at the end of one."""
         for path in paths:
             self.faults[path.lower()] = lambda _query, _times: error(403, "AuthorizationFailed")
         return self
 
-    def answer(self, path: str, query: dict[str, str]) -> Answer:
-        """What a path is answered with."""
+    def respond(self, path: str, query: dict[str, str]) -> Response:
+        """The response for a path."""
         folded = path.lower()
         with self.lock:
-            times = self.asked[folded]
-            self.asked[folded] += 1
+            times = self.requests[folded]
+            self.requests[folded] += 1
         for place, fault in self.faults.items():
             if place in ("*", folded) or folded.endswith(place) or folded.startswith(f"{place}/"):
-                said = fault(query, times)
-                if said is not None:
-                    return said
+                response = fault(query, times)
+                if response is not None:
+                    return response
         if folded.endswith("/providers/microsoft.insights/metrics"):
-            return Answer(
+            return Response(
                 body=self.metrics.get(folded.removesuffix("/providers/microsoft.insights/metrics"), {"value": []})
             )
         if folded in self.single:
-            return Answer(body=self.single[folded])
+            return Response(body=self.single[folded])
         if types_of(folded):
             return error(404, "ResourceNotFound")
         return self._listed(path, folded, int(query.get("skip", "0")))
 
-    def _listed(self, path: str, folded: str, skip: int) -> Answer:
+    def _listed(self, path: str, folded: str, skip: int) -> Response:
         entries = self.lists.get(folded)
         if entries is None:
             entries = self._below(folded)
@@ -119,10 +119,10 @@ class Azure:
         body: JsonObject = {"value": shown}
         if skip + self.page < len(entries):
             body["nextLink"] = f"{self.address}{path}?api-version=x&skip={skip + self.page}"
-        return Answer(body=body)
+        return Response(body=body)
 
     def _below(self, folded: str) -> list[JsonObject]:
-        """What a list of a scope holds: what lies in the groups below, or extends whatever lies below.
+        """The entries of a list of a scope: what lies in the groups below, or extends whatever lies below.
 
         Budgets are those of the scope alone.
         """
@@ -135,7 +135,7 @@ class Azure:
         depth = scope.count("/providers/") + 1
         lists = [key for key in self.lists if key.startswith(f"{scope}/") and key.endswith(f"/providers/{kind}")]
         if kind in ("microsoft.authorization/policyassignments", "microsoft.authorization/policyexemptions"):
-            ends = f"/providers/{kind}"  # they apply below, and their lists say so
+            ends = f"/providers/{kind}"  # they apply below, and their lists contain them
             lists += [
                 key for key in self.lists if key.endswith(ends) and f"{scope}/".startswith(key[: -len(ends)] + "/")
             ]
@@ -147,7 +147,7 @@ class Azure:
 def _handler(azure: Azure) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else each answer waits for the acknowledgement of its head
+        disable_nagle_algorithm = True  # else each response waits for the acknowledgement of its head
         wbufsize = -1
 
         def do_GET(self) -> None:
@@ -155,41 +155,41 @@ def _handler(azure: Azure) -> type[BaseHTTPRequestHandler]:
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
             azure.methods.add(self.command)
             if parts.path == "/msi/token":
-                self._send(Answer(body=_token()))
+                self._send(Response(body=_token()))
                 return
             azure.credentials.add(self.headers.get("Authorization", ""))
             with azure.lock:
                 azure.under_way += 1
                 azure.most_under_way = max(azure.most_under_way, azure.under_way)
             try:
-                said = azure.answer(parts.path, query)
-                time.sleep(said.slow)
+                response = azure.respond(parts.path, query)
+                time.sleep(response.slow)
             finally:
                 with azure.lock:
                     azure.under_way -= 1
-            self._send(said)
+            self._send(response)
 
         do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815  # the names of http.server
 
-        def _send(self, said: Answer) -> None:
-            content = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
+        def _send(self, response: Response) -> None:
+            content = response.body if isinstance(response.body, bytes) else json.dumps(response.body).encode()
             try:
-                self.send_response(said.status)
-                for name, value in said.headers.items():
+                self.send_response(response.status)
+                for name, value in response.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(content[: said.cut])
+                self.wfile.write(content[: response.cut])
                 self.wfile.flush()
-                if said.cut is not None:  # as a cable that is pulled out
+                if response.cut is not None:  # as a cable that is pulled out
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.close_connection = True
             except OSError:
                 self.close_connection = True
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     return Handler
 

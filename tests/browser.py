@@ -1,4 +1,4 @@
-"""A real Chromium for tests of pages: it says what a page asked for, and what went wrong in it."""
+"""A real Chromium for tests of pages: it records what a page requested, and what went wrong in it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ FAINT = """
   };
   const faint = new Set();
   for (const element of document.querySelectorAll("body *")) {
-    const says = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    if (!says || !element.checkVisibility() || element.closest("svg, noscript, script, :disabled")) continue;
+    const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!hasText || !element.checkVisibility() || element.closest("svg, noscript, script, :disabled")) continue;
     const [one, other] = [luminance(channels(getComputedStyle(element).color)), luminance(behind(element))];
     const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
     if (contrast < 4.5) faint.add(`${element.tagName} ${element.className}: ${contrast.toFixed(2)}`);
@@ -51,7 +51,7 @@ class Visit:
         dialog.dismiss()
 
     def require_quiet(self, address: str) -> None:
-        """Fail unless the page asked for nothing but itself, and said nothing."""
+        """Fail unless the page requested nothing but itself, and logged nothing."""
         assert self.requested == [address]
         assert self.said == []
 
@@ -69,7 +69,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def visit(browser: Browser, scripts: bool = True, dark: bool = False) -> Iterator[Visit]:
-    """A page of a new profile; where it asks for anything, says or does something of itself, is kept."""
+    """A page of a new profile; what it requests, logs or does of itself is recorded."""
     context = browser.new_context(java_script_enabled=scripts, color_scheme="dark" if dark else "light")
     context.set_default_timeout(10_000)
     visiting = Visit(context.new_page())

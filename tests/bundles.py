@@ -22,7 +22,7 @@ HEADER = """\
 
 
 def rego(name: str, body: str, *, identity: str = "T-A-1", severity: str = "high", more: str = "") -> str:
-    """A Rego policy that judges workspaces; `more` is further lines under `custom`."""
+    """A Rego policy that evaluates workspaces; `more` is further lines under `custom`."""
     lines = "".join(f"#   {line}\n" for line in more.splitlines())
     header = HEADER.format(title=f"{name} holds", identity=identity, severity=severity, more=lines, name=name)
     return f"{header}\n{body}\n"

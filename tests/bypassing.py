@@ -1,6 +1,6 @@
 """Edits that somebody who wants past the gate would make of a denied change; none of them may get it allowed.
 
-A change is denied, and then sent again as ARM would still take it: with other letters, under other names, beside
+A change is denied, and then sent again as ARM would still take it: with other letters, under other names, next to
 harmless ones, in another format, as an object of a cluster in any version. `python -m tests.bypassing 5000 1` tries
 that many edits from a seed.
 """
@@ -40,7 +40,7 @@ from tests.laws.changing import changes_of_estate
 
 Place = tuple[str | int, ...]
 _WORKSPACE = "workspace:"
-#: Below these the names are the user's, and each says something.
+#: Below these the names are the user's, and each has a meaning.
 _USERS = ("tags", "jobs", "inputs", "outputs", "environmentVariables", "traffic", "userAssignedIdentities", "kvTags")
 
 
@@ -76,24 +76,24 @@ class Denied:
         return written
 
     @property
-    def held(self) -> JsonObject | None:
-        """What stands at the id before the change."""
+    def existing(self) -> JsonObject | None:
+        """The resource with the id before the change."""
         key = fold_id(self.change["id"])
         return next((one for one in self.before.resources if fold_id(str(one.get("id"))) == key), None)
 
     @property
     def arm_type(self) -> str:
         """The type of what is changed, in lower case."""
-        return lowered(str((self.change.get("resource") or self.held or {}).get("type")))
+        return lowered(str((self.change.get("resource") or self.existing or {}).get("type")))
 
-    def decided(self, changes: Any, held: Sequence[Change] = ()) -> Decision:
-        """What is said of changes, after others that have been made already."""
-        options: JsonObject = {"before": held, "blame": Blame.INTRODUCED} if held else {}
+    def decided(self, changes: Any, prior: Sequence[Change] = ()) -> Decision:
+        """The decision on changes, after others that have been made already."""
+        options: JsonObject = {"before": prior, "blame": Blame.INTRODUCED} if prior else {}
         return admit(self.bundle, self.before, changes, as_of=self.as_of, parameters=self.parameters, **options)
 
-    def sent(self, content: bytes, said: DocumentContext | None = None) -> Decision:
-        """What is said of a document, as `policyeng admit` reads it."""
-        read = parse_changes(content, "change.json", context=said)
+    def sent(self, content: bytes, context: DocumentContext | None = None) -> Decision:
+        """The decision on a document, as `policyeng admit` reads it."""
+        read = parse_changes(content, "change.json", context=context)
         return with_problems(self.decided(read.changes), read.problems)
 
 
@@ -102,15 +102,15 @@ class Edit(NamedTuple):
 
     Attributes:
         sent: changes for the evaluator in process, or a document.
-        may_be_silent: it is of a format that cannot say all, so that what was denied may be undecided.
-        held: changes that have been made of the state already, as a stored object says.
+        may_be_silent: it is of a format that cannot state all, so that what was denied may be undecided.
+        prior: changes that have been made of the state already, as a stored object shows.
         like: what is no weaker in its place; this edit may do what it may.
     """
 
     sent: list[Any] | bytes
-    said: DocumentContext | None = None
+    context: DocumentContext | None = None
     may_be_silent: bool = False
-    held: tuple[Change, ...] = ()
+    prior: tuple[Change, ...] = ()
     like: list[Any] | None = None
 
 
@@ -124,7 +124,7 @@ def edit(made: Editing) -> Editing:
     return made
 
 
-# ---------------------------------------------------------------- where something stands
+# ---------------------------------------------------------------- places
 
 
 def objects(value: object, at: Place = ()) -> Iterator[tuple[Place, JsonObject]]:
@@ -140,7 +140,7 @@ def objects(value: object, at: Place = ()) -> Iterator[tuple[Place, JsonObject]]
 
 
 def leaves(value: object, at: Place = ()) -> Iterator[tuple[Place, object]]:
-    """The values in a document that hold no others."""
+    """The values in a document that contain no others."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, (*at, key))
@@ -152,7 +152,7 @@ def leaves(value: object, at: Place = ()) -> Iterator[tuple[Place, object]]:
 
 
 def at(document: Any, place: Place) -> Any:
-    """What stands at a place; None where nothing does."""
+    """The value at a place; None where there is none."""
     for step in place:
         try:
             document = document[step]
@@ -177,7 +177,7 @@ def inspected(denied: Denied) -> frozenset[str]:
     for policy in denied.bundle.policies:
         read = observe(denied.bundle, policy)
         found.update(read.others.get(own, ()))
-        if any(lowered(judged.type) == own for judged in policy.header.judges):
+        if any(lowered(entry.type) == own for entry in policy.header.judges):
             found.update(read.own)
         if own == WORKSPACE_TYPE:
             found.update(read.workspace)
@@ -205,7 +205,7 @@ def again(denied: Denied, written: object, **more: object) -> Edit:
 
 @edit
 def _members_beside(random: Random, denied: Denied) -> Edit | None:
-    """Members that nobody knows, called nearly as those that are looked at, with what would be compliant."""
+    """Unknown members, called nearly as those that are looked at, with what would be compliant."""
     written = denied.written
     for _ in range(random.choice((1, 3, 10))):
         place, holder = random.choice(list(objects(written)))
@@ -272,7 +272,7 @@ def _members_twice(random: Random, denied: Denied) -> Edit | None:
 
 @edit
 def _keys_twice(random: Random, denied: Denied) -> Edit | None:
-    """One key twice in one object, which only the bytes can say."""
+    """One key twice in one object, which only the bytes can show."""
     found = [(place, key) for place, holder in objects(denied.written) for key in holder]
     if not found:
         return None
@@ -417,10 +417,10 @@ def _numbers_in_other_forms(random: Random, denied: Denied) -> Edit | None:
 
 def _patching(denied: Denied) -> JsonObject | None:
     """The patch that makes what is denied of what is there."""
-    held = denied.held
-    if held is None or denied.key == "patch":
+    existing = denied.existing
+    if existing is None or denied.key == "patch":
         return None
-    patch: JsonObject = _between(held, denied.written)
+    patch: JsonObject = _between(existing, denied.written)
     return patch
 
 
@@ -472,7 +472,7 @@ def _patch_in_other_letters(random: Random, denied: Denied) -> Edit | None:
     if len({lowered(key) for _, holder in objects(patch) for key in holder}) < len(
         {key for _, holder in objects(patch) for key in holder}
     ):
-        return None  # it has names that only case tells apart
+        return None  # it has names that differ only in case
 
     def spelled(value: Any, here: Place = ()) -> Any:
         if not isinstance(value, dict) or (here and here[-1] in _USERS and here[-1] != "tags"):
@@ -484,7 +484,7 @@ def _patch_in_other_letters(random: Random, denied: Denied) -> Edit | None:
 
 @edit
 def _among_others(random: Random, denied: Denied) -> Edit | None:
-    """Among changes that change nothing, or something nobody looks at."""
+    """Among changes that change nothing, or something that no policy looks at."""
     own = fold_id(denied.change["id"])
     others: list[Any] = [
         {"operation": "patch", "id": one["id"], "patch": {}}
@@ -503,7 +503,7 @@ def _as_what_if(random: Random, denied: Denied) -> Edit | None:
     """As what-if output, with change types that do not fit, too."""
     if denied.key == "patch" or _has_null(denied.written):
         return None
-    before = denied.held
+    before = denied.existing
     entry: JsonObject = {
         "resourceId": denied.change["id"],
         "changeType": random.choice(("Create", "Modify", "Deploy", "modify", "NoChange", "Ignore")),
@@ -552,10 +552,10 @@ def _as_template(random: Random, denied: Denied) -> Edit | None:  # noqa: ARG001
 
 @edit
 def _as_plan(random: Random, denied: Denied) -> Edit | None:
-    """As an `azapi_resource` of a Terraform plan, also one that says that nothing changes."""
+    """As an `azapi_resource` of a Terraform plan, also one that states that nothing changes."""
     written = denied.written
     identity: str = denied.change["id"]
-    if denied.key == "patch" or _has_null(written) or denied.held is None:
+    if denied.key == "patch" or _has_null(written) or denied.existing is None:
         return None
     parent, _, name = identity.rpartition("/")
     parent = parent.rpartition("/")[0]
@@ -578,9 +578,9 @@ def _as_plan(random: Random, denied: Denied) -> Edit | None:
     after = attributes(written)
     planned = {**address, "values": after}
     actions = random.choice((["update"], ["update"], ["no-op"]))
-    if actions == ["no-op"] and attributes(denied.held) == after:
+    if actions == ["no-op"] and attributes(denied.existing) == after:
         return None  # nothing changes indeed
-    change = {**address, "change": {"actions": actions, "before": attributes(denied.held), "after": after}}
+    change = {**address, "change": {"actions": actions, "before": attributes(denied.existing), "after": after}}
     document = {
         "format_version": "1.2",
         "planned_values": {"root_module": {"resources": [planned]}},
@@ -593,10 +593,10 @@ def _as_plan(random: Random, denied: Denied) -> Edit | None:
 def _in_carriers(random: Random, denied: Denied) -> Edit | None:
     """In the template of a deployment, a stack or a plan, in up to two other templates."""
     alone = _as_template(random, denied)
-    if alone is None or alone.said is None or not isinstance(alone.sent, bytes):
+    if alone is None or alone.context is None or not isinstance(alone.sent, bytes):
         return None
     name = random.choice(sorted(CHANGE_WRAPPINGS))
-    made = wrapped(random, orjson.loads(alone.sent), name, random.choice((0, 1, 2)), alone.said.scope)
+    made = wrapped(random, orjson.loads(alone.sent), name, random.choice((0, 1, 2)), alone.context.scope)
     if made.is_stored:
         return None  # it is not deployed to the place of what is denied
     return alone._replace(sent=orjson.dumps(made.document))
@@ -606,12 +606,12 @@ def _in_carriers(random: Random, denied: Denied) -> Edit | None:
 
 
 def _document(resource: JsonObject, version: str) -> JsonObject:
-    """The object of Azure Service Operator that asks for a resource."""
+    """The object of Azure Service Operator for a resource."""
     group, name, kind = CLUSTER_KINDS[lowered(str(resource["type"]))]
     return object_of_resource(resource, group, name, kind, version)
 
 
-def _asked_for(denied: Denied, new: JsonObject, old: JsonObject | None) -> ReviewedObject:
+def _reviewed(denied: Denied, new: JsonObject, old: JsonObject | None) -> ReviewedObject:
     """What the webhook makes of a request on an object.
 
     Raises:
@@ -623,12 +623,12 @@ def _asked_for(denied: Denied, new: JsonObject, old: JsonObject | None) -> Revie
 
 
 def _cluster(denied: Denied, old: JsonObject | None, version: str) -> Edit:
-    """A request on an object in a version; with what the same in the newest version, which is no weaker, asks for."""
+    """A request on an object in a version; with what the same in the newest version, which is no weaker, requests."""
     new = _document(denied.written, version)
     newest = {"apiVersion": _document(denied.written, CLUSTER_KINDS[denied.arm_type][2].versions[-1])["apiVersion"]}
-    asked = _asked_for(denied, new, old)
-    like = _asked_for(denied, new | newest, old and old | newest)
-    return Edit(list(asked.changes), None, held=asked.prior, like=list(like.changes))
+    reviewed = _reviewed(denied, new, old)
+    like = _reviewed(denied, new | newest, old and old | newest)
+    return Edit(list(reviewed.changes), None, prior=reviewed.prior, like=list(like.changes))
 
 
 def _is_of_a_cluster(denied: Denied) -> bool:
@@ -736,11 +736,11 @@ def tried(random: Random, denied: Denied, name: str) -> str | Bypass:
         return ""
     try:
         if isinstance(made.sent, bytes):
-            decision = denied.sent(made.sent, made.said)
+            decision = denied.sent(made.sent, made.context)
         elif made.like is not None:
-            if denied.decided(made.like, made.held).allowed:
+            if denied.decided(made.like, made.prior).allowed:
                 return "allowed in the newest version, too"
-            decision = denied.decided(made.sent, made.held)
+            decision = denied.decided(made.sent, made.prior)
         elif random.random() < 0.5:
             decision = denied.sent(orjson.dumps(made.sent))
         else:
@@ -751,7 +751,7 @@ def tried(random: Random, denied: Denied, name: str) -> str | Bypass:
         return f"exit {decision.exit_code}"
     undecided = {finding.policy for finding in decision.undecided}
     if made.may_be_silent and denied.policies <= undecided:
-        return "undecided, for the format does not say it"
+        return "undecided, for the format does not state it"
     sent = made.sent if isinstance(made.sent, bytes) else orjson.dumps(made.sent, default=Change.model_dump_json)
     return Bypass(name, denied.name, tuple(sorted(denied.policies - undecided)), sent.decode()[:4000])
 
@@ -770,13 +770,13 @@ def run(count: int, seed: int, bundle: Bundle | None = None) -> tuple[Counter[tu
         denied = next(random.choice((cases, drawn)))
         for name in random.sample(sorted(EDITS), min(len(EDITS), 6)):
             try:
-                said = tried(random, denied, name)
+                fault = tried(random, denied, name)
             except PolicyengError as error:
-                said = f"refused as {type(error).__name__}"
-            if isinstance(said, Bypass):
-                past.append(said)
-                said = "ALLOWED"
-            seen[name, said] += bool(said)
+                fault = f"refused as {type(error).__name__}"
+            if isinstance(fault, Bypass):
+                past.append(fault)
+                fault = "ALLOWED"
+            seen[name, fault] += bool(fault)
     return seen, past
 
 

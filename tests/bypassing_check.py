@@ -49,7 +49,7 @@ class Failing:
     parameters: dict[str, JsonObject]
 
     def exit_code(self, files: dict[str, bytes]) -> int:
-        """What `check` exits with for files that say the resources of the case."""
+        """What `check` exits with for files with the resources of the case."""
         with TemporaryDirectory() as folder:
             paths = [Path(folder, file) for file in files]
             for path, content in zip(paths, files.values(), strict=True):
@@ -70,7 +70,7 @@ class Failing:
 
 
 def in_format(name: str, resources: Sequence[JsonObject]) -> dict[str, bytes]:
-    """The files that say resources in a format; empty where it says none of them."""
+    """The files with resources in a format; empty where it can state none of them."""
     if name == "native":
         return {"in.json": orjson.dumps({"snapshotVersion": 1, "resources": resources})}
     if name == "rest":
@@ -119,7 +119,7 @@ def _members_twice(random: Random, resource: JsonObject) -> JsonObject | None:
 
 @edit
 def _tag_spellings(random: Random, resource: JsonObject) -> JsonObject | None:
-    """The tag that makes work regulated under another name, with other letters, and beside a harmless one."""
+    """The tag that makes work regulated under another name, with other letters, and next to a harmless one."""
     places = [place for place, _ in _places(resource) if place and place[-1] == _TAG]
     if not places:
         return None
@@ -246,7 +246,7 @@ class Bypass(NamedTuple):
 
 
 def failing(bundle: Bundle) -> list[tuple[Failing, str]]:
-    """The fail cases of the policies in force, each with the id of what fails."""
+    """The fail cases of the active policies, each with the id of what fails."""
     found, baselines = [], baselines_of(bundle)
     for policy in bundle.policies:
         file = read_cases(policy)
@@ -276,7 +276,7 @@ def run(count: int, seed: int, bundle: Bundle | None = None) -> tuple[Counter[tu
         resources = list(case.snapshot.resources)
         files = in_format(name, resources)
         if not files or case.exit_code(files) != 1:
-            continue  # the format does not say what fails
+            continue  # the format does not state what fails
         ways = [*EDITS, *ENCODINGS]
         for made in random.sample(ways, min(len(ways), 5)):
             edited = _edited(random, made, name, resources, files)
@@ -298,13 +298,13 @@ def _edited(
         return {}  # its names have case, and whoever reads it refuses others
     changed = [EDITS[made](random, one) or one for one in resources]
     again = in_format(name, changed)
-    # What a writer cannot say it leaves out, and then nothing is known of the rest.
+    # What a writer cannot state it leaves out, and then nothing is known of the rest.
     return again if sorted(_ids(name, changed)) == sorted(_ids(name, resources)) else {}
 
 
 def _ids(name: str, resources: Sequence[JsonObject]) -> list[str]:
-    said = resources if name in ("native", "rest") else written(name, resources)[0]
-    return [str(value) for one in said for key, value in one.items() if key.lower() == "id"]
+    stated = resources if name in ("native", "rest") else written(name, resources)[0]
+    return [str(value) for one in stated for key, value in one.items() if key.lower() == "id"]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Templates wrapped into the resources that carry them, in every format that can say so."""
+"""Templates wrapped into the resources that carry them, in every format that has such resources."""
 
 from __future__ import annotations
 
@@ -139,10 +139,10 @@ def _azurerm(kind: str, attribute: str, *, is_stored: bool = False) -> Wrapping:
 
 def _azapi(arm_type: str, *, is_text: bool = False) -> Wrapping:
     def wrapping(body: JsonObject, scope: str) -> Wrapped:
-        held: object = (
+        stored: object = (
             {"Properties": {"template": body}} if not is_text else json.dumps({"properties": {"template": body}})
         )
-        return Wrapped(plan("azapi_resource", {"type": arm_type, "name": "it", "parent_id": scope, "body": held}))
+        return Wrapped(plan("azapi_resource", {"type": arm_type, "name": "it", "parent_id": scope, "body": stored}))
 
     return wrapping
 
@@ -150,8 +150,8 @@ def _azapi(arm_type: str, *, is_text: bool = False) -> Wrapping:
 def _state(body: JsonObject, scope: str) -> Wrapped:
     kind, name = "azurerm_resource_group_template_deployment", "it"
     values = {"name": "it", "resource_group_name": scope.rpartition("/")[2], "template_content": json.dumps(body)}
-    held: JsonObject = {"address": f"{kind}.{name}", "mode": "managed", "type": kind, "name": name, "values": values}
-    return Wrapped({"format_version": "1.0", "values": {"root_module": {"resources": [held]}}})
+    entry: JsonObject = {"address": f"{kind}.{name}", "mode": "managed", "type": kind, "name": name, "values": values}
+    return Wrapped({"format_version": "1.0", "values": {"root_module": {"resources": [entry]}}})
 
 
 _DEPLOYMENTS, _STACKS = "Microsoft.Resources/deployments", "Microsoft.Resources/deploymentStacks"
@@ -175,7 +175,7 @@ WRAPPINGS: Mapping[str, Wrapping] = {
     "azapi stack": _azapi(f"{_STACKS}@2024-03-01", is_text=True),
     "state": _state,
 }
-#: Those that say what changes, and not what is there.
+#: Those that state what changes, and not what exists.
 CHANGE_WRAPPINGS: Mapping[str, Wrapping] = {**WRAPPINGS, "what-if": _what_if, "change": _change}
 
 

@@ -33,14 +33,14 @@ def object_of(
     metadata: JsonObject = {"name": name, "namespace": "ml"}
     if policy:
         metadata["annotations"] = {POLICY: policy}
-    held: JsonObject = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
-    return held if status is None else {**held, "status": status}
+    content: JsonObject = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    return content if status is None else {**content, "status": status}
 
 
 def review_of(
     operation: str, new: JsonObject | None = None, old: JsonObject | None = None, **more: object
 ) -> JsonObject:
-    """What the API server asks; the kind is that of the object."""
+    """A review of the API server; the kind is that of the object."""
     shown = new or old or {}
     group, _, version = str(shown.get("apiVersion")).rpartition("/")
     request = {
@@ -61,7 +61,7 @@ def review_of(
 
 
 def object_of_resource(resource: JsonObject, group: str, name: str, kind: KubernetesKind, version: str) -> JsonObject:
-    """The object that asks for a resource; `owner` is by its ARM id."""
+    """The object for a resource; `owner` is by its ARM id."""
     identity = str(resource["id"])
     above = identity.rsplit("/", 2)[0] if kind.parent else identity[: identity.lower().rindex("/providers/")]
     spec: JsonObject = {"azureName": identity.rpartition("/")[2], "owner": {"armId": above}}

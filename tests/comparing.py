@@ -121,14 +121,14 @@ def undone(before: Given, after: Given, causes: Iterable[Cause]) -> Given:
             after = replace(after, bundle=before.bundle)
         elif cause.kind is not CauseKind.EXEMPTION:
             after = replace(after, document=_item_undone(before.document, after.document, cause))
-    for cause in causes:  # an exemption is in force at a clock, so these come last
+    for cause in causes:  # an exemption is active at a clock, so these come last
         if cause.kind is CauseKind.EXEMPTION:
             after = replace(after, exemptions=_exemption_undone(before, after, cause.subject))
     return after
 
 
 def _exemption_undone(before: Given, after: Given, name: str) -> tuple[Exemption, ...]:
-    """Without one that was not in force, with one that was, for as long as it takes."""
+    """Without one that was not active, with one that was, for as long as it takes."""
     others = [one for one in after.exemptions if one.id != name]
     day = timedelta(days=1)
     for one in before.exemptions:

@@ -1,4 +1,4 @@
-"""What many tests share: the repository, the reference files beside it, the built-in bundle and the baselines."""
+"""What many tests share: the repository, the reference files next to it, the built-in bundle and the baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real Conftest beside ours: the same policies, the same inputs, and what each of them says."""
+"""The real Conftest next to ours: the same policies, the same inputs, and the output of each."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ CONFTEST = ROOT / ".tools" / "bin" / "conftest"
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 
 
-class Said(NamedTuple):
-    """What a program says: by file, rule and message how often, and the (file, rule) that an exception covers."""
+class Output(NamedTuple):
+    """The output of a program: by file, rule and message how often, and the (file, rule) that an exception covers."""
 
     failures: Counter[tuple[str, str, str]]
     warnings: Counter[tuple[str, str, str]]
@@ -40,8 +40,8 @@ def require_conftest() -> Path:
     return CONFTEST
 
 
-def conftest_says(policy: Path, inputs: Sequence[Path], data: Sequence[Path] = (), version: str = "v1") -> Said:
-    """What Conftest says of the inputs in all namespaces; `version` is its `--rego-version`."""
+def run_conftest(policy: Path, inputs: Sequence[Path], data: Sequence[Path] = (), version: str = "v1") -> Output:
+    """The output of Conftest for the inputs in all namespaces; `version` is its `--rego-version`."""
     given = [argument for path in data for argument in ("--data", str(path))]
     options = ["--all-namespaces", "--no-fail", "--output=json", f"--rego-version={version}", f"--policy={policy}"]
     ran = subprocess.run(
@@ -61,18 +61,18 @@ def conftest_says(policy: Path, inputs: Sequence[Path], data: Sequence[Path] = (
         for level in ("failures", "warnings")
     }
     excepted = {(entry["filename"], reason["msg"]) for entry in listed for reason in entry["exceptions"] or ()}
-    return Said(counted["failures"], counted["warnings"], frozenset(excepted))
+    return Output(counted["failures"], counted["warnings"], frozenset(excepted))
 
 
-def we_say(policy: Path, inputs: Sequence[Path], data: Sequence[Path] = ()) -> tuple[Said, Evaluation]:
-    """What policyeng says of the same, in the same form; what broke stands in the evaluation."""
+def run_ours(policy: Path, inputs: Sequence[Path], data: Sequence[Path] = ()) -> tuple[Output, Evaluation]:
+    """The output of policyeng for the same, in the same form; errors are in the evaluation."""
     bundle = load_bundle(policy, data=data)
     snapshot, problems, *_ = read_inputs(inputs, documents=True, resources=False)
     errors = [f"{problem.place}: {problem.message}" for problem in problems if problem.level == "error"]
     assert not errors, errors
     evaluation = evaluate(bundle, snapshot, as_of=AS_OF)
     rules = {policy.id: dict(policy.rules)["deny"] for policy in bundle.policies}
-    said = Said(Counter(), Counter(), frozenset())
+    output = Output(Counter(), Counter(), frozenset())
     excepted = set()
     for finding in evaluation.findings:
         rule, file = rules[finding.policy], finding.location.file
@@ -81,9 +81,9 @@ def we_say(policy: Path, inputs: Sequence[Path], data: Sequence[Path] = ()) -> t
             suffix = name.partition("_")[2]
             excepted.add((file, f'{package}.exception[_][_] == "{suffix}"'))
             continue
-        counter = said.warnings if name_of(rule).startswith("warn") else said.failures
+        counter = output.warnings if name_of(rule).startswith("warn") else output.failures
         counter.update((file, rule, denial.msg) for denial in finding.denials)
-    return said._replace(exceptions=frozenset(excepted)), evaluation
+    return output._replace(exceptions=frozenset(excepted)), evaluation
 
 
 def name_of(rule: str) -> str:
@@ -91,8 +91,8 @@ def name_of(rule: str) -> str:
     return rule.rpartition(".")[2]
 
 
-def difference(conftest: Said, ours: Said) -> list[str]:
-    """What one of them says and the other does not; an exception counts only where there is a failure to except."""
+def difference(conftest: Output, ours: Output) -> list[str]:
+    """What only one of them reports; an exception counts only where there is a failure to except."""
     lines = []
     for level, theirs, mine in (
         ("failure", conftest.failures, ours.failures),

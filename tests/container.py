@@ -1,6 +1,6 @@
 """Build the containers without an engine for containers: the steps of each Containerfile, run below a folder.
 
-Every `COPY` and `RUN` of the stage `build` is executed as it stands, with the programs of this machine in place of
+Every `COPY` and `RUN` of the stage `build` is executed as it is, with the programs of this machine in place of
 those of its images; then what the image would start is started with its arguments and variables, as its user and on a
 root that cannot be written, where the machine has what that takes. `python -m tests.container` takes some minutes.
 """
@@ -135,11 +135,11 @@ class Image:
         return str(program)
 
     def arguments(self) -> list[str]:
-        """What it is started with unless told otherwise."""
+        """The arguments that it is started with by default."""
         return [str(each) for each in json.loads(below(final(self._file, "CMD"), self._folder))]
 
     def health(self, port: str) -> list[str]:
-        """The command that asks for its health, on a port."""
+        """The command that checks its health, on a port."""
         text = final(self._file, "HEALTHCHECK").partition(" CMD ")[2].replace(":8180/", f":{port}/")
         return [str(each) for each in json.loads(below(text, self._folder))]
 
@@ -163,7 +163,7 @@ class Image:
         return process.returncode, output, messages
 
     def require_untouched(self) -> None:
-        """Hold what was started last to having tried to write nowhere but where it may.
+        """Check that what was started last tried to write nowhere but where it may.
 
         Raises:
             AssertionError: it tried.
@@ -181,25 +181,25 @@ def try_checking(image: Image) -> None:
     assert code == 1, messages
     assert json.loads(output)["summary"]["error"] == 0
     image.require_untouched()
-    said(f"it checks what is mounted: exit {code} after {monotonic() - began:.1f} s")
+    report(f"it checks what is mounted: exit {code} after {monotonic() - began:.1f} s")
 
 
-def try_judging(image: Image) -> None:
-    """It judges a snapshot, and without tokens serves nobody."""
+def try_evaluating(image: Image) -> None:
+    """It evaluates a snapshot, and without tokens does not serve."""
     shutil.copy(ROOT / "samples/workspaces/regulated.json", image.place / "snapshot.json")
-    asked = ("check", "snapshot.json", "--as-of", "2026-06-01T00:00:00Z", "--format", "json")
-    code, output, messages = image.ran(image.program, *asked)
+    options = ("check", "snapshot.json", "--as-of", "2026-06-01T00:00:00Z", "--format", "json")
+    code, output, messages = image.ran(image.program, *options)
     assert code == 1, messages
     assert json.loads(output)["summary"]["error"] == 0
     image.require_untouched()
-    said(f"it judges a snapshot: exit {code}")
+    report(f"it evaluates a snapshot: exit {code}")
     code, _, messages = image.ran(image.program, *image.arguments())
     assert (code, "tokens" in messages) == (3, True), f"it started without tokens: {messages}"
-    said(f"without tokens it does not serve: {messages.strip()}")
+    report(f"without tokens it does not serve: {messages.strip()}")
 
 
 def try_serving(image: Image) -> None:
-    """It answers who has a token, is healthy, writes its decision log, and ends well."""
+    """It serves those who have a token, is healthy, writes its decision log, and ends well."""
     (image.place / "tokens").write_text(line("all", "check,admit", "secret"), encoding="utf-8")
     given = {"0.0.0.0": "127.0.0.1", "8180": "0"}  # noqa: S104  # what the image has, which is more than a test needs
     arguments = [given.get(each, each) for each in image.arguments()]
@@ -210,8 +210,8 @@ def try_serving(image: Image) -> None:
             assert server.stderr is not None
             address = server.stdout.readline().split()[-1:]
             assert address, server.stderr.read()
-            said(f"it serves after {monotonic() - began:.1f} s{', traced' if image.calls.exists() else ''}")
-            ask(image, *address)
+            report(f"it serves after {monotonic() - began:.1f} s{', traced' if image.calls.exists() else ''}")
+            request(image, *address)
             server.send_signal(signal.SIGTERM)
             assert (server.wait(30), server.stderr.read()) == (0, "")
         finally:
@@ -223,13 +223,13 @@ def try_serving(image: Image) -> None:
         ("admit", True),
     ]
     image.require_untouched()
-    said(
-        f"it answers, is healthy, wrote {len(entries)} decisions to the folder that it may write, and ends with exit 0"
+    report(
+        f"it responds, is healthy, wrote {len(entries)} decisions to the folder that it may write, and ends with exit 0"
     )
 
 
-def ask(image: Image, address: str) -> None:
-    """Ask a server for what it is for, with a token and without."""
+def request(image: Image, address: str) -> None:
+    """Send requests to a server, with a token and without."""
     snapshot = json.loads((image.place / "snapshot.json").read_bytes())
     client = httpx.Client(base_url=address, timeout=60)
     with client:
@@ -244,8 +244,8 @@ def ask(image: Image, address: str) -> None:
     assert healthy.returncode == 0, healthy.stderr
 
 
-def said(text: str) -> None:
-    """Say how far it has come."""
+def report(text: str) -> None:
+    """Report the progress."""
     print(text, flush=True)
 
 
@@ -270,17 +270,17 @@ def try_out(file: Path, folder: Path) -> None:
     """
     image = Image(file, folder)
     base, layer = BASES[final(file, "FROM").partition("@")[2]], transferred_size(image)
-    said(f"{file.name}: the installed tree has {installed_size(image) / 1e6:.0f} MB, compressed {layer / 1e6:.0f} MB")
-    said(f"with its base, {(base + layer) / 1e6:.0f} MB are transferred")
+    report(f"{file.name}: the installed tree has {installed_size(image) / 1e6:.0f} MB, compressed {layer / 1e6:.0f} MB")
+    report(f"with its base, {(base + layer) / 1e6:.0f} MB are transferred")
     if image.lacks:
-        said(f"NOT TRIED as another user on a read-only root: {image.lacks}")
+        report(f"NOT TRIED as another user on a read-only root: {image.lacks}")
     elif not traced(image.calls):
-        said("NOT TRIED whether it tries to write elsewhere, where it cannot: there is no strace")
+        report("NOT TRIED whether it tries to write elsewhere, where it cannot: there is no strace")
     if file == CHECK:
         assert base + layer < LARGEST
         try_checking(image)
         return
-    try_judging(image)
+    try_evaluating(image)
     try_serving(image)
 
 

@@ -1,6 +1,6 @@
 """A root file system as the image has it: read-only, for a user without a name or rights, with one folder to write to.
 
-It takes a mount namespace, in which the programs and libraries of this machine stand in for those of the image. What a
+It takes a mount namespace, in which the programs and libraries of this machine replace those of the image. What a
 program tries to write elsewhere is read off its system calls.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 #: Of the machine: the libraries that Python is linked with, as the slim image has them.
 _SYSTEM = ("/bin", "/lib", "/lib64", "/usr")
 _DEVICES = (Path("/dev/null"), Path("/dev/urandom"))
-#: Make the root, and become who the image says; `$0` is the new root, then user, group, what is there, what is started.
+#: Make the root, and become its user; `$0` is the new root, then user, group, what is there, what is started.
 _SCRIPT = r"""
 set -eu
 root=$0 user=$1 group=$2

@@ -1,4 +1,4 @@
-"""The founding documents and the catalogue of policies beside the checkout, as text that can be searched."""
+"""The founding documents and the catalogue of policies next to the checkout, as text that can be searched."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Cited(NamedTuple):
 
 
 def needed(path: Path) -> Path:
-    """A path beside the checkout; the test is skipped where it is missing."""
+    """A path next to the checkout; the test is skipped where it is missing."""
     if not path.exists():
-        pytest.skip(f"`{path.name}` beside the checkout is missing")
+        pytest.skip(f"`{path.name}` next to the checkout is missing")
     return path
 
 

@@ -18,8 +18,10 @@ package acme.{name}
 """
 
 
-def _rego(name: str, identity: str, judges: str, inspects: str, body: str) -> str:
-    return _HEADER.format(title=f"{name} holds", identity=identity, judges=judges, inspects=inspects, name=name) + body
+def _rego(name: str, identity: str, evaluates: str, inspects: str, body: str) -> str:
+    return (
+        _HEADER.format(title=f"{name} holds", identity=identity, judges=evaluates, inspects=inspects, name=name) + body
+    )
 
 
 _COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"

@@ -1,4 +1,4 @@
-"""Mutants of real files and of our own samples: changed in their values or in their bytes, and what must hold of each.
+"""Mutants of real files and of our own samples: changed in their values or in their bytes, and what must hold for each.
 
 `python -m tests.fuzzing --mutants N --seed S [--folder F]` tries more of them by hand, `--replay FILE` one again.
 """
@@ -32,15 +32,15 @@ from policyeng.sources.parsed import ParsedDocument, Placed, Surroundings
 from policyeng.sources.text import read_text
 from tests.real_files import AS_OF, FOLDERS, REAL, ROOT, files_in
 
-#: Larger files take longer and hold nothing that smaller ones do not.
+#: Larger files take longer and contain nothing that smaller ones do not.
 MAX_SEED_BYTES = 16 * 1024
 #: Seconds of processor time for all readings of one mutant.
 MAX_SECONDS = 2.0
-#: The folder of our own samples, beside those of real files.
+#: The folder of our own samples, next to those of real files.
 SAMPLES = "samples"
 
-#: What may stand in a resource though it cannot be read: it has to have an id and a name, even if all of it is unknown
-#: (the empty pointer), and a role's scopes say where it is. What the service makes a file may state, and is not heard.
+#: What may be in a resource though it cannot be read: it has to have an id and a name, even if all of it is unknown
+#: (the empty pointer), and a role's scopes state where it is. What the service makes a file may state, and is ignored.
 KEPT = frozenset({"", "/id", "/name", "/properties/assignableScopes"})
 
 _SUFFIXES = (".json", ".yaml", ".yml")
@@ -311,16 +311,16 @@ def mutant(random: Random, folder: str) -> tuple[str, bytes]:
 
 
 def fault(content: bytes, bundle: Bundle | None = None) -> str:
-    """What is wrong with how a document is read and, with a bundle, judged; empty when nothing is."""
+    """What is wrong with how a document is read and, with a bundle, evaluated; empty when nothing is."""
     began = time.process_time()
     try:
-        said = _read(content) or (_judged(content, bundle) if bundle else "")
+        message = _read(content) or (_evaluated(content, bundle) if bundle else "")
     except PolicyengError as error:
         return f"raised in place of a problem: {error!r}"
     except Exception as error:  # that is what is looked for
         return f"raised {type(error).__name__}: {error}"
     seconds = time.process_time() - began
-    return said or (f"took {seconds:.1f} seconds" if seconds > MAX_SECONDS else "")
+    return message or (f"took {seconds:.1f} seconds" if seconds > MAX_SECONDS else "")
 
 
 def _read(content: bytes) -> str:
@@ -339,8 +339,8 @@ def _read(content: bytes) -> str:
         for name, each in FORMATS.items():
             each.detect(document)
             for around in _PLACES:
-                if said := unsound(each.read(document, around), document):
-                    return f"{name}: {said}"
+                if message := unsound(each.read(document, around), document):
+                    return f"{name}: {message}"
         if json.dumps(document) != before:
             return "a reader changed the document"
     return ""
@@ -348,10 +348,10 @@ def _read(content: bytes) -> str:
 
 def unsound(reading: ParsedDocument, document: object) -> str:
     """What is wrong with a reading, if anything: only a list without entries comes to nothing without a word."""
-    says = reading.resources or reading.stated or reading.refusals or reading.nothing or reading.incomplete
-    if not says and "[]" not in json.dumps(document):
-        return "nothing read and nothing said"
-    return next((said for placed in reading.resources if (said := _unsound(placed))), "")
+    content = reading.resources or reading.stated or reading.refusals or reading.nothing or reading.incomplete
+    if not content and "[]" not in json.dumps(document):
+        return "nothing read and nothing reported"
+    return next((message for placed in reading.resources if (message := _unsound(placed))), "")
 
 
 def _unsound(placed: Placed) -> str:
@@ -373,7 +373,7 @@ def _at(value: object, pointer: str) -> object:
     return value
 
 
-def _judged(content: bytes, bundle: Bundle) -> str:
+def _evaluated(content: bytes, bundle: Bundle) -> str:
     snapshot = read_inputs(["-"], stdin=content).snapshot
     for finding in evaluate(bundle, snapshot, as_of=AS_OF).findings:
         if finding.outcome is Outcome.ERROR:
@@ -398,18 +398,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     bundle = load_bundle()
     if chosen.replay:
-        said = fault(chosen.replay.read_bytes(), bundle)
-        sys.stdout.write(f"{said or 'no fault'}\n")
-        return int(bool(said))
+        message = fault(chosen.replay.read_bytes(), bundle)
+        sys.stdout.write(f"{message or 'no fault'}\n")
+        return int(bool(message))
     random = Random(chosen.seed)  # noqa: S311  # chance that is to be the same every time
     folders = [folder for folder in (*FOLDERS, SAMPLES) if seeds(folder) and chosen.folder in (None, folder)]
     faults: dict[str, Path] = {}
     tried: set[bytes] = set()
     while len(tried) < chosen.mutants:
         name, content = mutant(random, random.choice(folders))
-        if content not in tried and (said := fault(content, bundle if len(tried) % 20 == 0 else None)):
-            faults.setdefault(said[:80], kept(content))
-            sys.stdout.write(f"{name}: {said[:300]}: {kept(content)}\n")
+        if content not in tried and (message := fault(content, bundle if len(tried) % 20 == 0 else None)):
+            faults.setdefault(message[:80], kept(content))
+            sys.stdout.write(f"{name}: {message[:300]}: {kept(content)}\n")
         tried.add(content)
     sys.stdout.write(f"{len(tried)} mutants, {len(faults)} kinds of faults\n")
     return int(bool(faults))

@@ -67,7 +67,7 @@ class Killing:
         self.audited.close()
 
     def kill(self, kills: Kills) -> None:
-        """Kill one process, and hold the store against what it was."""
+        """Kill one process, and compare the store with what it was."""
         work = "audit" if self.chance.random() < AUDITS else "prune"
         before = hashes_of(self.audited.store)
         self._change()
@@ -85,9 +85,9 @@ class Killing:
         assert killed or child.returncode == 0
         kills.ways[f"{work}, at a random {'time' if by_time else 'statement'}"] += killed
         kills.ended += not killed
-        self._hold(before, work, kills)
+        self._check(before, work, kills)
 
-    def _hold(self, before: Sequence[str], work: str, kills: Kills) -> None:
+    def _check(self, before: Sequence[str], work: str, kills: Kills) -> None:
         """No earlier run is lost, there is no half run, and everything verifies."""
         after = hashes_of(self.audited.store)
         assert after[: len(before)] == before
@@ -113,9 +113,9 @@ class Killing:
             self.audited.put(f"part-{part}", {name: {"x": self.chance.randint(0, 1)}})
 
     def _undisturbed(self, work: str) -> tuple[int, float]:
-        """The statements and commits of a process that nobody kills, and how many seconds they take."""
-        said, _ = self._child(work, 0).communicate()
-        _, statements, seconds = said.split()
+        """The statements and commits of a process that is not killed, and how many seconds they take."""
+        output, _ = self._child(work, 0).communicate()
+        _, statements, seconds = output.split()
         return int(statements), float(seconds)
 
     def _child(self, work: str, at: int) -> subprocess.Popen[str]:

@@ -29,8 +29,8 @@ _SUBJECTS = ("resources", "workloads", "approvals", "documents")
 _ROLES = ("applies", "deny", "unknown")
 
 
-class Said(NamedTuple):
-    """What a policy says of a subject.
+class Verdict(NamedTuple):
+    """The outcome of a policy for a subject.
 
     Attributes:
         outcome: `pass`, `fail`, `unknown`, `error`, `skipped` or `undecided`.
@@ -85,8 +85,8 @@ class MarkedEstate:
         entries = {**dict(dict.items(rest)), "resources": resources, "by_id": by_id, "by_type": by_type}
         return MarkedObject(entries) if isinstance(rest, MarkedObject) else entries
 
-    def evaluate(self, snapshot: dict[str, Any]) -> list[Said]:
-        """What the policies say of a snapshot without markers."""
+    def evaluate(self, snapshot: dict[str, Any]) -> list[Verdict]:
+        """The outcomes of a snapshot without markers."""
         thread = self.program.thread()
         found = []
         for rules, input_ in self.inputs(snapshot):
@@ -94,8 +94,8 @@ class MarkedEstate:
             found.append(_conclude(rules, lambda path: _plain(thread, path)))  # called at once
         return found
 
-    def evaluate_marked(self, snapshot: dict[str, Any]) -> list[Said]:
-        """What they say of a snapshot with markers, first in the plain form."""
+    def evaluate_marked(self, snapshot: dict[str, Any]) -> list[Verdict]:
+        """The outcomes of a snapshot with markers, first in the plain form."""
         marked, handled = self.program.marked_thread(), self.program.handled_thread()
         found = []
         for rules, input_ in self.inputs(snapshot):
@@ -108,8 +108,8 @@ class MarkedEstate:
                 found.append(_conclude(rules, lambda path: handled.decide(handled.uncached(path))))
         return found
 
-    def evaluate_handled(self, snapshot: dict[str, Any]) -> list[Said]:
-        """What they say in the form that handles markers alone."""
+    def evaluate_handled(self, snapshot: dict[str, Any]) -> list[Verdict]:
+        """The outcomes in the form that handles markers alone."""
         handled = self.program.handled_thread()
         found = []
         for rules, input_ in self.inputs(snapshot):
@@ -122,28 +122,28 @@ def _plain(thread: Thread, path: str) -> DecidedResult:
     return DecidedResult(thread.call(thread.uncached(path)), ())
 
 
-def _conclude(rules: dict[str, str], ask: Callable[[str], DecidedResult]) -> Said:
+def _conclude(rules: dict[str, str], query: Callable[[str], DecidedResult]) -> Verdict:
     try:
-        outcomes = {role: ask(rules[role]) for role in _ROLES if role in rules}
+        outcomes = {role: query(rules[role]) for role in _ROLES if role in rules}
     except rego.EvaluationError:
-        return Said("error")
+        return Verdict("error")
     applies = outcomes.get("applies", DecidedResult(True, ()))
     if applies.undecided:
-        return Said("undecided")
+        return Verdict("undecided")
     if applies.value is not True:
-        return Said("skipped")
+        return Verdict("skipped")
     denied = outcomes["deny"]
     if denied.value is not UNDEFINED and len(denied.value):
         texts = map(show, denied.value)
-        return Said("fail", frozenset((text["msg"], text.get("path", "")) for text in texts))
+        return Verdict("fail", frozenset((text["msg"], text.get("path", "")) for text in texts))
     unknown = outcomes.get("unknown", DecidedResult([], ()))
     if denied.undecided or unknown.undecided:
-        return Said("undecided")
-    return Said("unknown" if unknown.value else "pass")
+        return Verdict("undecided")
+    return Verdict("unknown" if unknown.value else "pass")
 
 
 def check_soundness(estate: MarkedEstate, seed: int, most: int, samples: int) -> Tally:
-    """Put random markers into an estate, and compare what is decided with what holds for random values."""
+    """Put random markers into an estate, and compare the outcomes with those for random values."""
     random = Random(seed)  # noqa: S311  # nothing here is secret
     plain = estate.snapshot
     places = [find(plain["resources"], place) for place in pointers(plain["resources"])]
@@ -166,8 +166,8 @@ def check_soundness(estate: MarkedEstate, seed: int, most: int, samples: int) ->
         for name in ("by_type", "by_id"):
             marked[name] = MarkedObject(marked[name], ((f"/{name}", "not listed"),))
 
-    said = estate.evaluate_marked(marked)
-    counts: Counter[str] = Counter(pairs=len(said), undecided=sum(one.outcome == "undecided" for one in said))
+    verdicts = estate.evaluate_marked(marked)
+    counts: Counter[str] = Counter(pairs=len(verdicts), undecided=sum(one.outcome == "undecided" for one in verdicts))
     violations = []
     for _ in range(samples):
         made = [
@@ -183,7 +183,7 @@ def check_soundness(estate: MarkedEstate, seed: int, most: int, samples: int) ->
             another = random.choice(made)
             concrete["by_type"].setdefault(random.choice([kind.lower() for kind in _KINDS]), [another])
             concrete["by_id"].setdefault(str(random.choice(places)).lower(), another)
-        for number, (one, other) in enumerate(zip(said, estate.evaluate(concrete), strict=True)):
+        for number, (one, other) in enumerate(zip(verdicts, estate.evaluate(concrete), strict=True)):
             if one.outcome == "undecided":
                 continue
             counts["decided"] += 1
@@ -209,14 +209,14 @@ _KINDS = (
 
 
 class Traced(NamedTuple):
-    """What a policy says of a subject, and what it read."""
+    """The outcome of a policy for a subject, and what it read."""
 
-    said: Said
+    said: Verdict
     reads: frozenset[RecordedReads]
 
 
 def trace(estate: MarkedEstate, snapshot: dict[str, Any]) -> list[Traced]:
-    """What the policies say while their reads are recorded; resources are documents of their own by their ids."""
+    """The outcomes of the policies while their reads are recorded; resources are documents by their ids."""
     names = {id(resource): key for key, resource in dict.items(snapshot["by_id"])}
     marked, handled = estate.program.marked_thread(), estate.program.handled_thread()
     found = []
@@ -224,12 +224,12 @@ def trace(estate: MarkedEstate, snapshot: dict[str, Any]) -> list[Traced]:
         marked.begin(input_)
         try:
             with marked.recording(names) as recorder:
-                said = _conclude(rules, lambda path: _plain(marked, path))
+                verdict = _conclude(rules, lambda path: _plain(marked, path))
         except rego.Undecided:
             handled.begin(input_)
             with handled.recording(names) as recorder:
-                said = _conclude(rules, lambda path: handled.decide(handled.uncached(path)))
-        found.append(Traced(said, frozenset(recorder.reads)))
+                verdict = _conclude(rules, lambda path: handled.decide(handled.uncached(path)))
+        found.append(Traced(verdict, frozenset(recorder.reads)))
     return found
 
 
@@ -251,7 +251,7 @@ def is_affected(reads: frozenset[RecordedReads], document: str, pointer: str) ->
 
 
 def check_reads(estate: MarkedEstate, seed: int, changes: int) -> Tally:
-    """Change random fields of resources, and compare what policies say that did not read them."""
+    """Change random fields of resources, and compare the outcomes of policies that did not read them."""
     random = Random(seed)  # noqa: S311  # nothing here is secret
     plain = estate.snapshot
     rest = {name: value for name, value in plain.items() if name not in ("resources", "by_id", "by_type")}

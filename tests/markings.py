@@ -138,9 +138,9 @@ def check_program(program: Program, seed: int) -> Tally:
     return Tally(counts, violations)
 
 
-def _result(ask: Callable[[], Any]) -> Any:
+def _result(query: Callable[[], Any]) -> Any:
     try:
-        return ask()
+        return query()
     except rego.EvaluationError as error:
         return error
 

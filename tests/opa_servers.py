@@ -1,4 +1,4 @@
-"""OPA servers for tests: real ones that can be killed, and ones that answer as no OPA should."""
+"""OPA servers for tests: real ones that can be killed, and servers that respond as no OPA should."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(holds: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     """Wait for something that has to come."""
     last = time.monotonic() + DEADLINE
-    while not holds():
+    while not condition():
         assert time.monotonic() < last, "waited in vain"
         time.sleep(0.01)
 
@@ -71,19 +71,19 @@ def reply(status: int, body: object, **headers: str) -> Reply:
     """A reply with a status, a body (JSON, or bytes as they are) and headers."""
     text = body if isinstance(body, bytes) else json.dumps(body).encode()
 
-    def answer(handler: BaseHTTPRequestHandler, _: bytes) -> None:
+    def respond(handler: BaseHTTPRequestHandler, _: bytes) -> None:
         handler.send_response(status)
         for name, value in {"Content_Length": str(len(text)), **headers}.items():
             handler.send_header(name.replace("_", "-"), value)
         handler.end_headers()
         handler.wfile.write(text)
 
-    return answer
+    return respond
 
 
 @contextmanager
-def answering(answer: Reply) -> Iterator[str]:
-    """A server that answers every request so; the URL of it."""
+def responding(respond: Reply) -> Iterator[str]:
+    """A server that responds to every request so; its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -96,7 +96,7 @@ def answering(answer: Reply) -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            answer(self, body)
+            respond(self, body)
 
         do_GET = do_PUT = do_DELETE = do_POST  # noqa: N815  # the names that http.server calls
 
@@ -114,10 +114,10 @@ def answering(answer: Reply) -> Iterator[str]:
             server.shutdown()
 
 
-def lying(verdicts: Callable[[dict[str, list[object]]], object], standing: object = None) -> Reply:
-    """An OPA that takes everything and answers a batch with made-up verdicts for its pairs."""
+def lying(verdicts: Callable[[dict[str, list[object]]], object], marked: object = None) -> Reply:
+    """An OPA that takes everything and responds to a batch with made-up verdicts for its pairs."""
 
-    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+    def respond(handler: BaseHTTPRequestHandler, body: bytes) -> None:
         if handler.command != "POST":
             reply(204 if "/data/" in handler.path else 200, b"" if "/data/" in handler.path else {})(handler, body)
             return
@@ -125,7 +125,7 @@ def lying(verdicts: Callable[[dict[str, list[object]]], object], standing: objec
         if "/batch_" not in handler.path:
             reply(200, {"result": {}})(handler, body)
             return
-        said = {"verdicts": verdicts(given["pairs"])}
-        reply(200, {"result": {"standing": standing, **said}})(handler, body)
+        result = {"verdicts": verdicts(given["pairs"])}
+        reply(200, {"result": {"standing": marked, **result}})(handler, body)
 
-    return answer
+    return respond

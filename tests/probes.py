@@ -1,4 +1,4 @@
-"""Ask the Rego library what it says, in process, so that the suite can hold it against the same words in Python."""
+"""Evaluate words of the Rego library in process, so that the suite can compare them with the same words in Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AS_OF = "2026-06-01T00:00:00Z"
 
 
 class Probe:
-    """Rego expressions over `input.resource`, the document asked about, compiled once.
+    """Rego expressions over `input.resource`, the document, compiled once.
 
     Each expression gives the list of its one value, or an empty list where it is undefined.
     """
@@ -25,18 +25,18 @@ class Probe:
     def __init__(self, *imports: str, **expressions: str) -> None:
         """Compile `name = expression`; `imports` are names of the library such as `words`."""
         imported = "\n".join(f"import data.lib.{name}" for name in imports)
-        members = ",\n".join(f'"{name}": [said | said = {text}]' for name, text in expressions.items())
+        members = ",\n".join(f'"{name}": [probed | probed = {text}]' for name, text in expressions.items())
         module = f'package probe\n{imported}\ndeny contains {{"msg": "m", "actual": {{\n{members}\n}}}}\n'
         self._program = rego.compile(dict([*_LIBRARY, ("probe.rego", module)]), orjson.loads(_BUNDLE.data_bytes))
 
-    def __call__(self, asked: JsonObject, snapshot: JsonObject | None = None) -> dict[str, Any]:
-        """What each expression says of a document; `snapshot` is `input.snapshot`, the document alone by default.
+    def __call__(self, resource: JsonObject, snapshot: JsonObject | None = None) -> dict[str, Any]:
+        """The value of each expression for a document; `snapshot` is `input.snapshot`, the document alone by default.
 
-        Of a snapshot with resources, as an estate has it, the first one is what is asked about.
+        Of a snapshot with resources, as an estate has it, the first one is the document.
         """
-        said: JsonObject = {"resources": [asked], "workloads": [], "approvals": [], **(snapshot or {})}
-        documents = Documents.of(orjson.loads(orjson.dumps(said)))
+        document: JsonObject = {"resources": [resource], "workloads": [], "approvals": [], **(snapshot or {})}
+        documents = Documents.of(orjson.loads(orjson.dumps(document)))
         given = {"resource": documents.subjects[0], "workspace": None, "snapshot": documents.snapshot}
         (found,) = json_value(self._program.query("data.probe.deny", {**given, "parameters": {}, "as_of": _AS_OF}))
-        answers: dict[str, Any] = found["actual"]
-        return answers
+        results: dict[str, Any] = found["actual"]
+        return results

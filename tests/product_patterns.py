@@ -21,7 +21,7 @@ from policyeng.redaction import _shapes
 
 ROOT = Path(__file__).parent.parent
 _METHODS = frozenset({"match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"})
-#: What is tried where the source does not tell: the other methods scan a text as `sub` does.
+#: What is tried where the source does not show it: the other methods scan a text as `sub` does.
 _DIFFERENT = frozenset({"match", "search", "fullmatch", "sub"})
 _REPEATS = {opcodes.MAX_REPEAT, opcodes.MIN_REPEAT, opcodes.POSSESSIVE_REPEAT}
 #: Where a quantifier is too small for a text to be long by it.
@@ -115,7 +115,7 @@ class Pattern:
         text: the expression.
         flags: the flags of `re`.
         engine: the module that compiles it.
-        methods: how it is used; all ways where the source does not tell.
+        methods: how it is used; all ways where the source does not show it.
     """
 
     place: str

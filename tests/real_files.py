@@ -1,4 +1,4 @@
-"""Real files that stand beside the repository: what each comes to, and, found without our readers, what it holds."""
+"""Real files next to the repository: the outcome of each, and, found without our readers, its content."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Judged(NamedTuple):
 
 
 def is_read(entry: JsonObject) -> bool:
-    """Whether something of a file is judged."""
+    """Whether something of a file is evaluated."""
     return bool(entry.get("resources")) or ("format" in entry and "refused" not in entry)
 
 
@@ -79,7 +79,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def outcome(path: Path, bundle: Bundle) -> Judged:
-    """Read one file alone, and judge what it holds."""
+    """Read one file alone, and evaluate its content."""
     inputs = read_inputs([path])
     mine = [read for read in inputs.read if read.file == str(path)]
     entry: JsonObject = {}
@@ -91,9 +91,9 @@ def outcome(path: Path, bundle: Bundle) -> Judged:
     if skipped := [skipped.reason for skipped in inputs.skipped if skipped.file == str(path)]:
         entry["nothing"] = skipped
     findings = evaluate(bundle, inputs.snapshot, as_of=AS_OF).findings
-    judged = {finding.resource_type.lower() for finding in findings}
+    evaluated = {finding.resource_type.lower() for finding in findings}
     types = {resource["type"].lower() for resource in inputs.snapshot.resources}
-    if unjudged := sorted(types - judged):
+    if unjudged := sorted(types - evaluated):
         entry["no policy judges"] = unjudged
     unknown = sum(finding.outcome is Outcome.UNKNOWN for finding in findings)
     assert not [finding for finding in findings if finding.outcome is Outcome.ERROR], path
@@ -101,9 +101,9 @@ def outcome(path: Path, bundle: Bundle) -> Judged:
 
 
 def holds_machine_learning(path: Path) -> bool:
-    """Whether a file holds Machine Learning resources: by a look at its values, not by our readers.
+    """Whether a file has Machine Learning resources: by a look at its values, not by our readers.
 
-    A file that cannot be parsed holds some if it names them, so that a reader cannot pass by refusing it.
+    A file that cannot be parsed has some if it names them, so that a reader cannot pass by refusing it.
     """
     content = path.read_bytes()
     if path.suffix not in (".json", ".yaml", ".yml"):

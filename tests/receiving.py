@@ -26,9 +26,9 @@ class Taken(NamedTuple):
 
 
 class WebServer(ThreadingHTTPServer):
-    """Answers every POST with `status` and keeps it; `statuses` are those of the first requests.
+    """Responds to every POST with `status` and keeps it; `statuses` are those of the first requests.
 
-    While `hold` is clear no answer is given.
+    While `released` is clear it does not respond.
     """
 
     daemon_threads = True
@@ -37,8 +37,8 @@ class WebServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Posts)
         if context is not None:
             self.socket = context.wrap_socket(self.socket, server_side=True)
-        self.hold = threading.Event()
-        self.hold.set()
+        self.released = threading.Event()
+        self.released.set()
         self.came = threading.Event()
         self.taken: list[Taken] = []
         self.status = 200
@@ -66,7 +66,7 @@ class _Posts(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.taken.append(Taken(self.path, headers, orjson.loads(body)))
         self.server.came.set()
-        self.server.hold.wait(60)
+        self.server.released.wait(60)
         self.send_response(self.server.statuses.pop(0) if self.server.statuses else self.server.status)
         self.send_header("Content-Length", "2")
         self.send_header("Location", f"http://{self.server.address}/elsewhere")
@@ -74,7 +74,7 @@ class _Posts(BaseHTTPRequestHandler):
         self.wfile.write(b"ok")
 
     def handle(self) -> None:
-        with suppress(OSError):  # of those who hang up, as a client does that is killed or trusts nobody
+        with suppress(OSError):  # of those who hang up, as a client does that is killed or trusts no server
             super().handle()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # as the library calls it
@@ -82,7 +82,7 @@ class _Posts(BaseHTTPRequestHandler):
 
 
 class MailServer(ThreadingTCPServer):
-    """Speaks SMTP (RFC 5321) as far as sending takes it, and keeps each mail; `refusal` answers RCPT instead."""
+    """Speaks SMTP (RFC 5321) as far as sending takes it, and keeps each mail; `refusal` is the reply to RCPT."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -103,21 +103,21 @@ class _Session(StreamRequestHandler):
     server: MailServer
 
     def handle(self) -> None:
-        self._say("220 mail.test ready")
+        self._send("220 mail.test ready")
         while line := self.rfile.readline():
             word = line.decode().strip()
             if word.upper() == "QUIT":
-                self._say("221 bye")
+                self._send("221 bye")
                 return
-            self._say(self._answer(word))
+            self._send(self._reply(word))
 
-    def _answer(self, word: str) -> str:
+    def _reply(self, word: str) -> str:
         if word.upper().startswith("RCPT"):
             self.server.recipients.append(word.partition("<")[2].rstrip(">"))
             return self.server.refusal or "250 ok"
         if word.upper() != "DATA":
             return "250 mail.test"
-        self._say("354 go on")
+        self._send("354 go on")
         self.server.mails.append(message_from_bytes(b"".join(self._content()), EmailMessage, policy=policy.default))
         return "250 taken"
 
@@ -125,7 +125,7 @@ class _Session(StreamRequestHandler):
         while (line := self.rfile.readline()) not in (b".\r\n", b""):
             yield line[1:] if line.startswith(b"..") else line
 
-    def _say(self, text: str) -> None:
+    def _send(self, text: str) -> None:
         self.wfile.write(f"{text}\r\n".encode())
 
 

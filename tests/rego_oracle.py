@@ -69,10 +69,10 @@ def literal(value: Value) -> str:
     return number_text(value)
 
 
-def ask_opa(opa: Path, calls: Sequence[Call]) -> list[Outcome]:
+def query_opa(opa: Path, calls: Sequence[Call]) -> list[Outcome]:
     """Return what OPA gives for each call."""
     if len(calls) > _MOST:
-        return ask_opa(opa, calls[:_MOST]) + ask_opa(opa, calls[_MOST:])
+        return query_opa(opa, calls[:_MOST]) + query_opa(opa, calls[_MOST:])
     # The types of the arguments of a function are not known, so the compiler refuses none. OPA keeps what a function
     # gives, also for arguments that are equal but not the same (1 and 1.0), so each call has an argument of its own.
     lines = ["package t", "hide(_, x) = x"]
@@ -85,7 +85,7 @@ def ask_opa(opa: Path, calls: Sequence[Call]) -> list[Outcome]:
     if "panic: " in ran.stderr:
         # OPA crashes on one of them.
         middle = len(calls) // 2
-        return ask_opa(opa, calls[:middle]) + ask_opa(opa, calls[middle:]) if middle else [Outcome("crash")]
+        return query_opa(opa, calls[:middle]) + query_opa(opa, calls[middle:]) if middle else [Outcome("crash")]
     assert ran.stdout, ran.stderr
     given = json.loads(ran.stdout, parse_int=parse_number, parse_float=parse_number)
     outcomes = [Outcome()] * len(calls)
@@ -139,12 +139,12 @@ def find_differences(opa: Path, calls: Sequence[Call]) -> list[tuple[str, str, O
     Calls that exceed our limits are left out: OPA, which has none, would fill the memory. So are those it crashes on.
     """
     ours = [(call, call_ours(*call)) for call in calls]
-    asked = [(call, outcome) for call, outcome in ours if outcome.code != "limit"]
-    assert len(asked) > 0.8 * len(calls)
-    theirs = ask_opa(opa, [call for call, _ in asked])
+    queried = [(call, outcome) for call, outcome in ours if outcome.code != "limit"]
+    assert len(queried) > 0.8 * len(calls)
+    theirs = query_opa(opa, [call for call, _ in queried])
     return [
         (call[0], ", ".join(map(literal, call[1])), outcome, other)
-        for (call, outcome), other in zip(asked, theirs, strict=True)
+        for (call, outcome), other in zip(queried, theirs, strict=True)
         if other.kind != "crash" and not agree(_in_order(call, outcome), _in_order(call, other))
     ]
 

@@ -594,27 +594,27 @@ def run_opa(opa: Path, programs: list[Program]) -> list[Result]:
         for start in range(0, len(programs), _CHUNK):
             chunk = programs[start : start + _CHUNK]
             for connection in servers.values():
-                _ask(connection, "PUT", "/v1/data/base", {program.name: program.data for program in chunk})
+                _request(connection, "PUT", "/v1/data/base", {program.name: program.data for program in chunk})
             found += [_run(servers[program.old], program) for program in chunk]
     return found
 
 
 def _run(connection: http.client.HTTPConnection, program: Program) -> Result:
     # A policy takes the place of the one before, because OPA compiles all that it has for each one that comes.
-    _ask(connection, "DELETE", "/v1/policies/program", "")
-    answer = _ask(connection, "PUT", "/v1/policies/library", program.library)
-    assert answer == {}, (program.library, answer)
-    answer = _ask(connection, "PUT", "/v1/policies/program", program.source)
-    if "code" in answer:
-        return Result("compile", [each["code"] for each in answer.get("errors", ())])
+    _request(connection, "DELETE", "/v1/policies/program", "")
+    response = _request(connection, "PUT", "/v1/policies/library", program.library)
+    assert response == {}, (program.library, response)
+    response = _request(connection, "PUT", "/v1/policies/program", program.source)
+    if "code" in response:
+        return Result("compile", [each["code"] for each in response.get("errors", ())])
     path = f"/v1/data/{program.name}?strict-builtin-errors=true"
-    answer = _ask(connection, "POST", path, {"input": program.input})
-    if "code" in answer:
-        return Result("error", [each["code"] for each in answer.get("errors", ())])
-    return Result("value", answer["result"]) if "result" in answer else Result("undefined")
+    response = _request(connection, "POST", path, {"input": program.input})
+    if "code" in response:
+        return Result("error", [each["code"] for each in response.get("errors", ())])
+    return Result("value", response["result"]) if "result" in response else Result("undefined")
 
 
-def _ask(connection: http.client.HTTPConnection, method: str, path: str, body: Any) -> Any:
+def _request(connection: http.client.HTTPConnection, method: str, path: str, body: Any) -> Any:
     connection.request(method, path, (body if isinstance(body, str) else json.dumps(body)).encode())
     content = connection.getresponse().read()
     return json.loads(content, parse_int=parse_number, parse_float=parse_number) if content else {}

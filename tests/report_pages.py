@@ -1,4 +1,4 @@
-"""What stands beside the evaluations of the tests of pages: owners, areas, controls and a past."""
+"""What the tests of pages show in addition to evaluations: owners, areas, controls and a past."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ABOUT = ReportContext(
         since={("AML-NET-001", WORKSPACE): Since(run=3, as_of=AS_OF - timedelta(days=9))},
     ),
 )
-#: The same written to attack, wherever a snapshot or a tag can say something.
+#: The same written to attack, wherever a snapshot or a tag can have text.
 HOSTILE_ABOUT = ReportContext(
     owner_tag="owner",
     owners=Owners({"/subscriptions": HOSTILE + "\"'><img src=x onerror=pwned()>"}),
@@ -74,11 +74,16 @@ def many(number: int) -> tuple[Evaluation, ReportContext]:
 
 def _one(policy: str, resource: str, number: int) -> Finding:
     severity = list(Severity)[number % 5]
-    told = {"policy": policy, "resource": resource, "severity": severity, "resource_type": f"{ML}/workspaces/computes"}
+    finding = {
+        "policy": policy,
+        "resource": resource,
+        "severity": severity,
+        "resource_type": f"{ML}/workspaces/computes",
+    }
     if number % 7:
         return passing(policy, resource, severity)
     if number % 3 == 0:
         unknowns = (Unknown(msg="the quota of the family was not collected", path="/properties"),)
-        return ISOLATION.model_copy(update={**told, "outcome": Outcome.UNKNOWN, "denials": (), "unknowns": unknowns})
+        return ISOLATION.model_copy(update={**finding, "outcome": Outcome.UNKNOWN, "denials": (), "unknowns": unknowns})
     base = ISOLATION if number % 2 else PUBLIC_ACCESS
-    return base.model_copy(update={**told, "exemption": MARK if number % 11 == 0 else None})
+    return base.model_copy(update={**finding, "exemption": MARK if number % 11 == 0 else None})

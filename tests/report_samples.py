@@ -288,7 +288,7 @@ marks = st.fixed_dictionaries(
 
 @st.composite
 def locations(draw: st.DrawFn, paths: Sequence[str]) -> Location:
-    """A place of a resource; only one from a file has places of fields, and only paths that say something."""
+    """A place of a resource; only one from a file has places of fields, and only paths that are not empty."""
     file = draw(names)
     fields = {path: draw(places) for path in paths if path and file and draw(st.booleans())}
     return Location(file=file, line=draw(numbers), column=draw(numbers), fields=fields)

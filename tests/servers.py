@@ -1,4 +1,4 @@
-"""Servers in this process, for tests of what they answer."""
+"""Servers in this process, for tests of their responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POLICY = rego("limit", deny_when("input.resource.properties.x > 1"))
 
 
 def held(folder: Path, **settings: Any) -> EvaluationSetup:
-    """A bundle of one policy in force."""
+    """A setup with a bundle of one policy."""
     return EvaluationSetup(
         load_bundle(write(folder / "bundle", {"area/limit.rego": POLICY})), (), {}, Settings(**settings)
     )
@@ -63,7 +63,7 @@ def look(watched: Watched[object]) -> None:
 
 
 def answers(app: FastAPI, *requests: httpx.Request) -> list[httpx.Response]:
-    """The answers to requests, sent at the same time."""
+    """The responses to requests, sent at the same time."""
 
     async def all_of_them(client: httpx.AsyncClient) -> list[httpx.Response]:
         return list(await asyncio.gather(*map(client.send, requests)))
@@ -90,12 +90,12 @@ def post(path: str, content: object, **headers: str) -> httpx.Request:
 
 
 def asked(service: Service, path: str, content: object, **headers: str) -> httpx.Response:
-    """The answer to one request."""
+    """The response to one request."""
     return answers(application(service), post(path, content, **headers))[0]
 
 
 def got(service: Service, *paths: str, **headers: str) -> Sequence[httpx.Response]:
-    """The answers to requests without a body."""
+    """The responses to requests without a body."""
     return answers(
         application(service), *(httpx.Request("GET", f"http://server{path}", headers=headers) for path in paths)
     )

@@ -121,14 +121,14 @@ def change(
 
 def configured(kind: str, expressions: JsonObject, name: str = "this", **more: object) -> JsonObject:
     """A resource of `configuration`."""
-    said = {
+    arguments = {
         "address": f"{kind}.{name}",
         "mode": "managed",
         "type": kind,
         "name": name,
         "provider_config_key": "azurerm",
     }
-    return {**said, "expressions": expressions, "schema_version": 0, **more}
+    return {**arguments, "expressions": expressions, "schema_version": 0, **more}
 
 
 def refers(*references: str) -> JsonObject:
@@ -166,14 +166,14 @@ def state(resources: Sequence[JsonObject]) -> JsonObject:
 
 def state_file(kind: str, attributes: JsonObject, **more: object) -> JsonObject:
     """A `terraform.tfstate` with one resource."""
-    held = {"schema_version": 0, "attributes": attributes, "sensitive_attributes": [], **more}
+    instance = {"schema_version": 0, "attributes": attributes, "sensitive_attributes": [], **more}
     return {
         "version": 4,
         "terraform_version": "1.9.5",
         "serial": 3,
         "lineage": "8a4b5e1c-0000-0000-0000-000000000000",
         "outputs": {},
-        "resources": [{"mode": "managed", "type": kind, "name": "this", "provider": "p", "instances": [held]}],
+        "resources": [{"mode": "managed", "type": kind, "name": "this", "provider": "p", "instances": [instance]}],
     }
 
 
@@ -193,7 +193,7 @@ def one(kind: str, values: Mapping[str, object], around: Surroundings = HERE) ->
 
 
 def at(placed: Placed, pointer: str) -> object:
-    """What stands at a JSON Pointer of a resource; `...` where nothing does."""
+    """The value at a JSON Pointer of a resource; `...` where there is none."""
     value: object = placed.resource
     for part in pointer.split("/")[1:]:
         if isinstance(value, list):

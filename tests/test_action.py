@@ -19,9 +19,9 @@ from tests.warm import write_program
 PATH = ROOT / "deploy" / "action" / "action.yml"
 ACTION: Any = bundle_yaml(PATH.read_text(encoding="utf-8"), PATH.name)
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
-#: Makes what `python3 -m venv` would, of which python writes down what it is asked for.
+#: Makes what `python3 -m venv` would; its python records its arguments.
 _VENV = """mkdir -p "$3/bin"
-printf '#!/bin/sh\\necho "$@" > "%s/asked"\\n' "$3" > "$3/bin/python"
+printf '#!/bin/sh\\necho "$@" > "%s/arguments"\\n' "$3" > "$3/bin/python"
 chmod +x "$3/bin/python"
 """
 
@@ -48,18 +48,20 @@ def run(repository: Repository, step: str, **inputs: str) -> subprocess.Complete
 
 
 @pytest.mark.parametrize(
-    ("inputs", "asked"),
+    ("inputs", "expected"),
     [
         ({"package": "policyeng==0.1.0"}, "-m pip install --quiet policyeng==0.1.0"),
         ({"package": "dist/x.whl", "index_url": "https://i/simple"}, "--quiet --index-url https://i/simple dist/x.whl"),
     ],
 )
-def test_it_installs_what_is_named(repository: Repository, tmp_path: Path, inputs: dict[str, str], asked: str) -> None:
+def test_it_installs_what_is_named(
+    repository: Repository, tmp_path: Path, inputs: dict[str, str], expected: str
+) -> None:
     """Into an environment of its own, from the index that is named."""
     installed = run(repository, "install", **inputs)
 
     assert installed.returncode == 0, installed.stderr
-    assert (tmp_path / "policyeng" / "asked").read_text().strip().endswith(asked)
+    assert (tmp_path / "policyeng" / "arguments").read_text().strip().endswith(expected)
 
 
 def check(repository: Repository, **inputs: str) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,7 @@ from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 X = 'object.get(input.resource, ["properties", "x"], 0)'
 OPEN = f'deny contains {{"msg": "open", "path": "/properties/x", "actual": {X}}} if {X} > 1'
-#: Denies every workspace while there are more than two of them, and says so of each.
+#: Denies every workspace while there are more than two of them, and reports it for each.
 CROWD = (
     'deny contains {"msg": "too many", "path": "/id", "actual": n} if { n := count(input.snapshot.resources); n > 2 }'
 )
@@ -37,7 +37,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def admitted(bundle: Bundle, before: list[JsonObject], change: Any, **options: Any) -> Decision:
-    """The decision on a change of workspaces, with all that stood before."""
+    """The decision on a change of workspaces, with all existing resources."""
     return policyeng.admit(bundle, snapshot(*before), change, as_of=AS_OF, **{"standing": True, **options})
 
 
@@ -56,7 +56,7 @@ def test_a_new_failure_denies(bundle: Bundle) -> None:
 
 
 def test_nothing_that_was_there_already_is_blamed_on_a_change(bundle: Bundle) -> None:
-    """What was made of the state before the change; an error in that denies, because nobody knows the state then."""
+    """What was made of the state before the change; an error in that denies, because the state is unknown then."""
     state, old, touched = snapshot(workspace("w", x=1)), workspace("w", x=2), workspace("w", x=2, tag="t")
     for before, allowed in ((), False), (old, True), ([old["id"], old], True), (workspace("v"), False):
         decision = policyeng.admit(bundle, state, touched, as_of=AS_OF, before=before, blame=Blame.INTRODUCED)
@@ -67,7 +67,7 @@ def test_nothing_that_was_there_already_is_blamed_on_a_change(bundle: Bundle) ->
     assert (decision.allowed, decision.exit_code, len(decision.problems)) == (False, 2, 1)
 
 
-def test_a_compliant_change_is_allowed_and_what_it_mends_is_said(bundle: Bundle) -> None:
+def test_a_compliant_change_is_allowed_and_what_it_fixes_is_reported(bundle: Bundle) -> None:
     """The failure of before is cleared."""
     decision = admitted(bundle, [workspace("w", x=2)], workspace("w", x=1))
 
@@ -75,7 +75,7 @@ def test_a_compliant_change_is_allowed_and_what_it_mends_is_said(bundle: Bundle)
     assert policies(decision, "cleared") == [("T-A-1", "w")]
 
 
-def test_an_old_failure_elsewhere_stands_and_is_not_blamed(bundle: Bundle) -> None:
+def test_an_old_failure_elsewhere_remains_and_is_not_blamed(bundle: Bundle) -> None:
     """It is reported."""
     decision = admitted(bundle, [workspace("a", x=5), workspace("w")], workspace("w", x=1))
 
@@ -84,17 +84,17 @@ def test_an_old_failure_elsewhere_stands_and_is_not_blamed(bundle: Bundle) -> No
 
 
 @pytest.mark.parametrize("blame", Blame)
-def test_old_failures_elsewhere_are_listed_only_when_asked_for(bundle: Bundle, blame: Blame) -> None:
+def test_old_failures_elsewhere_are_listed_only_on_request(bundle: Bundle, blame: Blame) -> None:
     """Neither those of what is not looked at again nor those that are found again; all else stays the same."""
     before = [workspace("a", x=5), workspace("b", x=5), workspace("c")]
     for change in (workspace("c", x=1), workspace("c", x=2), workspace("b", x=5, y=1), workspace("d"), before[0]["id"]):
-        asked, short = (
+        full, short = (
             admitted(bundle, before, change, blame=blame, standing=standing).model_dump() for standing in (True, False)
         )
         changed = change if isinstance(change, str) else change["id"]
-        own = tuple(one for one in asked["standing"] if one["resource"] == changed)
-        assert len(asked["standing"]) > len(own)
-        assert short == {**asked, "standing": own}
+        own = tuple(one for one in full["standing"] if one["resource"] == changed)
+        assert len(full["standing"]) > len(own)
+        assert short == {**full, "standing": own}
 
 
 def test_an_old_failure_on_what_is_changed_denies_unless_only_the_new_is_blamed(bundle: Bundle) -> None:
@@ -110,7 +110,7 @@ def test_an_old_failure_on_what_is_changed_denies_unless_only_the_new_is_blamed(
     assert policies(worse, "denied") == [("T-A-1", "w")]
 
 
-def test_old_failures_stand_in_the_order_of_reports(bundle: Bundle) -> None:
+def test_old_failures_are_in_the_order_of_reports(bundle: Bundle) -> None:
     """Those on what is changed among those elsewhere."""
     before = [workspace(name, x=2) for name in "abc"]
     decision = admitted(bundle, before, workspace("b", x=2, y=1), blame=Blame.INTRODUCED)
@@ -152,7 +152,7 @@ def test_a_patch_is_over_the_resource_of_before(bundle: Bundle) -> None:
     assert "does not contain the patched resource" in nowhere.problems[0].message
 
 
-def test_several_changes_are_judged_together(bundle: Bundle) -> None:
+def test_several_changes_are_evaluated_together(bundle: Bundle) -> None:
     """One that takes away what another needs, in any order of two resources."""
     before = [workspace("a"), workspace("b")]
 
@@ -211,14 +211,14 @@ def test_an_error_denies_whatever_the_gate(tmp_path: Path) -> None:
     assert (decision.allowed, decision.exit_code) == (False, 2)
 
 
-def test_what_cannot_be_judged_denies(bundle: Bundle) -> None:
+def test_what_cannot_be_evaluated_denies(bundle: Bundle) -> None:
     """A resource that JSON cannot carry is refused with its place."""
     with pytest.raises(InputError, match="the change is not JSON"):
         admitted(bundle, [], workspace("w", x={1}))
 
 
-def test_a_bundle_that_judges_no_resources_allows_nothing(tmp_path: Path) -> None:
-    """As of policies of others alone, which judge documents; nothing would be said of any change."""
+def test_a_bundle_that_evaluates_no_resources_allows_nothing(tmp_path: Path) -> None:
+    """As of policies of others alone, which evaluate documents; no change would be evaluated."""
     foreign = load_bundle(write(tmp_path, {"main.rego": 'package main\n\ndeny contains "no" if input.kind == "Pod"\n'}))
 
     decision = admitted(foreign, [workspace("a")], workspace("w"))
@@ -235,8 +235,8 @@ def test_the_last_resource_may_go(bundle: Bundle) -> None:
     assert decision == decided_wholly(bundle, snapshot(workspace("w")), changes_of(WORKSPACE), AdmissionOptions(AS_OF))
 
 
-def test_what_could_not_be_judged_before_either_denies_its_change(bundle: Bundle) -> None:
-    """A patch leaves the resource as unfit to be judged as it was; a change of another one is not blamed for that."""
+def test_what_could_not_be_evaluated_before_either_denies_its_change(bundle: Bundle) -> None:
+    """A patch leaves a resource that cannot be evaluated as it was; a change of another one is not blamed for that."""
     odd = workspace("w", x=-(2**70) * 10**400)
 
     patched = admitted(bundle, [odd, workspace("a")], {"operation": "patch", "id": odd["id"], "patch": {"tags": {}}})
@@ -247,7 +247,7 @@ def test_what_could_not_be_judged_before_either_denies_its_change(bundle: Bundle
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"type": "t"}, "no string `id`"),
         ({"id": WORKSPACE, "type": 1}, "no string `type`"),
@@ -259,23 +259,23 @@ def test_what_could_not_be_judged_before_either_denies_its_change(bundle: Bundle
         (5, "this is not a change"),
     ],
 )
-def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any, said: str) -> None:
+def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any, message: str) -> None:
     """By name, and in a list by its position."""
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         admitted(bundle, [], change)
     with pytest.raises(InputError, match="change 2"):
         admitted(bundle, [], [workspace("w"), change])
 
 
 def test_where_nothing_changes_nothing_is_denied(bundle: Bundle) -> None:
-    """As of a plan that finds all as it should be; what fails already stands."""
+    """As of a plan that finds all as it should be; what fails already remains."""
     decision = admitted(bundle, [workspace("w", x=2)], [])
 
     assert (decision.allowed, decision.changes) == (True, ())
     assert policies(decision, "standing") == [("T-A-1", "w")]
 
 
-def test_a_resource_that_a_format_does_not_say_whole_is_undecided(tmp_path: Path) -> None:
+def test_a_resource_that_a_format_states_only_in_part_is_undecided(tmp_path: Path) -> None:
     """And denied where that counts as a failure."""
     bundle = load_bundle(
         write(

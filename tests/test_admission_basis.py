@@ -1,4 +1,4 @@
-"""Deciding on a change from what it can affect, held against judging everything."""
+"""Deciding on a change from what it can affect, compared with a full evaluation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.laws import admitting
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 KIND = "Microsoft.MachineLearningServices/workspaces"
-JUDGING = AdmissionOptions(AS_OF, standing=True)
+OPTIONS = AdmissionOptions(AS_OF, standing=True)
 NEIGHBOUR = "input.snapshot.by_id[lower(input.resource.properties.hub)].properties.x > 1"
 
 
@@ -40,16 +40,16 @@ def bundle_of(folder: Path, *policies: str) -> Bundle:
 
 
 def both(
-    bundle: Bundle, state: Snapshot, change: Any, judging: AdmissionOptions = JUDGING, before: Any = ()
+    bundle: Bundle, state: Snapshot, change: Any, options: AdmissionOptions = OPTIONS, before: Any = ()
 ) -> tuple[str, str]:
     """The decision from what a change can affect, and from everything, as JSON."""
-    quick = AdmissionSession(bundle, state).decide(change, judging, before)
-    whole = decided_wholly(bundle, state, changes_of(change), judging, {}, changes_of(before))
+    quick = AdmissionSession(bundle, state).decide(change, options, before)
+    whole = decided_wholly(bundle, state, changes_of(change), options, {}, changes_of(before))
     return quick.model_dump_json(), whole.model_dump_json()
 
 
-def pairs_judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many pairs are judged from now on, with or without a trace, one number per judging of any."""
+def pairs_evaluated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many pairs are evaluated from now on, with or without a trace, one number per evaluation."""
     counted: list[int] = []
 
     def counting(work: EvaluationRequest) -> list[Judgement]:
@@ -81,21 +81,21 @@ def test_lists_that_policies_look_up_in_are_those_of_each_change(tmp_path: Path)
     state = snapshot(*(workspace(f"w{number:02}", label=f"n{number}") for number in range(20)))
     bundle = bundle_of(tmp_path, rego("p0", deny_when(alike)))
     changes = [workspace("a", label="n3"), workspace("w07", label="n9"), state.resources[5]["id"]]
-    whole = [decided_wholly(bundle, state, changes_of(change), JUDGING).model_dump_json() for change in changes]
+    whole = [decided_wholly(bundle, state, changes_of(change), OPTIONS).model_dump_json() for change in changes]
     quick = AdmissionSession(bundle, state)
-    assert [quick.decide(change, JUDGING).model_dump_json() for change in changes] == whole
+    assert [quick.decide(change, OPTIONS).model_dump_json() for change in changes] == whole
 
 
-def test_only_what_reads_the_change_is_judged_again(
+def test_only_what_reads_the_change_is_evaluated_again(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What names the hub, and reads what changes in it; nothing, where what is read stays."""
     state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR))), estate)
-    state.decide(workspace("o1", y=1), JUDGING)
-    counted = pairs_judged(monkeypatch)
+    state.decide(workspace("o1", y=1), OPTIONS)
+    counted = pairs_evaluated(monkeypatch)
 
-    denied = state.decide(workspace("hub", x=2), JUDGING)
-    state.decide(workspace("hub", x=1, y=5), JUDGING)
+    denied = state.decide(workspace("hub", x=2), OPTIONS)
+    state.decide(workspace("hub", x=1, y=5), OPTIONS)
 
     assert [finding.resource.rpartition("/")[2] for finding in denied.denied] == ["w"]
     assert counted == [1]
@@ -105,10 +105,10 @@ def test_what_is_read_elsewhere_has_no_places_where_it_was(tmp_path: Path) -> No
     """A finding that speaks of a resource loses the place in the file, though nothing that is read there differs."""
     named = NEIGHBOUR.replace("> 1", "> 0")
     path = 'sprintf("%s:/properties/x", [input.resource.properties.hub])'
-    beside = f'deny contains {{"msg": "m", "path": {path}}} if {named}'
+    elsewhere = f'deny contains {{"msg": "m", "path": {path}}} if {named}'
     above = 'deny contains {"msg": "m", "path": "workspace:/properties/x"} if input.workspace.properties.x > 0'
     computes = rego("p1", above, identity="T-A-2").replace("workspaces]", "workspaces/computes]")
-    bundle = bundle_of(tmp_path, rego("p0", beside), computes)
+    bundle = bundle_of(tmp_path, rego("p0", elsewhere), computes)
     hub, file = workspace("hub", x=1), tmp_path / "snapshot.json"
     compute = {"id": f"{hub['id']}/computes/c", "type": "Microsoft.MachineLearningServices/workspaces/computes"}
     others = [workspace("w", hub=hub["id"]), compute]
@@ -147,13 +147,13 @@ def test_what_is_in_a_new_workspace_is_evaluated_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_decisions_are_those_from_everything_judged() -> None:
+def test_decisions_are_those_of_a_full_evaluation() -> None:
     """On drawn changes of drawn estates."""
     assert not list(_violations(load_bundle(), range(9)))
 
 
 @pytest.mark.slow
-def test_decisions_on_partly_listed_states_are_those_from_everything_judged() -> None:
+def test_decisions_on_partly_listed_states_are_those_of_a_full_evaluation() -> None:
     """States of which not all lists were read, and changes that add a subscription or delete one."""
     assert not list(_violations(load_bundle(), range(12, 21), partly_listed))
 
@@ -170,8 +170,8 @@ def _violations(
 
 
 @pytest.mark.parametrize("numbers", [[3], pytest.param(range(10, 22), marks=pytest.mark.slow)])
-def test_decisions_in_turns_are_those_from_everything_judged(numbers: Iterable[int]) -> None:
-    """The state goes on with what was made already, goes back, and goes another way."""
+def test_decisions_in_turns_are_those_of_a_full_evaluation(numbers: Iterable[int]) -> None:
+    """The state continues with what was made already, goes back, and takes another course."""
     bundle = load_bundle()
     examples, grounds = Examples(bundle), LawContext(bundle)
     for number in numbers:
@@ -195,7 +195,7 @@ def partly_listed(snapshot: Snapshot, random: Random) -> Snapshot:
     return snapshot
 
 
-def test_what_is_asked_again_is_not_prepared_again(tmp_path: Path, estate: Snapshot, monkeypatch: Any) -> None:
+def test_a_repeated_request_is_not_prepared_again(tmp_path: Path, estate: Snapshot, monkeypatch: Any) -> None:
     """`admit` keeps the basis of the very same bundle and snapshot, from several threads at once."""
     made: list[EvaluationContext] = []
 
@@ -210,38 +210,38 @@ def test_what_is_asked_again_is_not_prepared_again(tmp_path: Path, estate: Snaps
         return policyeng.admit(bundle, estate, workspace("o1", x=number % 2 * 5), as_of=AS_OF).allowed
 
     with ThreadPoolExecutor(4) as threads:
-        answers = list(threads.map(decided, range(40)))
+        decisions = list(threads.map(decided, range(40)))
 
-    assert answers == [number % 2 == 0 for number in range(40)]
+    assert decisions == [number % 2 == 0 for number in range(40)]
     assert len(made) == 1
 
 
-def test_a_clock_is_judged_once_by_all_who_ask(
+def test_a_clock_is_evaluated_once_for_all_requests(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asks beside the first waits for what that one works out."""
+    """Requests at the same time as the first wait for its result."""
     late = "time.parse_rfc3339_ns(input.as_of) > 0"
     state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(late))), estate)
-    counted = pairs_judged(monkeypatch)
+    counted = pairs_evaluated(monkeypatch)
 
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: state.decide(workspace("o1", y=1), JUDGING), range(8)))
+        list(threads.map(lambda _: state.decide(workspace("o1", y=1), OPTIONS), range(8)))
 
     assert counted == [22]
 
 
-def test_at_another_clock_only_what_the_change_touches_is_judged(
+def test_at_another_clock_only_what_the_change_touches_is_evaluated(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What can read nothing else waits until it is asked for; what can, and read the clock, cannot."""
+    """What can read nothing else waits until it is requested; what can, and read the clock, cannot."""
     late = "time.parse_rfc3339_ns(input.as_of) > 0"
     alone, near = (
         rego("p0", deny_when(late)),
         rego("p1", f'deny contains {{"msg": "m"}} if {{ {NEIGHBOUR}; {late} }}', identity="T-A-2"),
     )
     state = AdmissionSession(bundle_of(tmp_path, alone, near), estate)
-    state.decide(workspace("o1", y=1), JUDGING)
-    counted = pairs_judged(monkeypatch)
+    state.decide(workspace("o1", y=1), OPTIONS)
+    counted = pairs_evaluated(monkeypatch)
 
     for standing, times in ((False, [1, 1, 1]), (True, [1, 1, 1, 21])):
         options = AdmissionOptions(AS_OF + timedelta(hours=len(times)), standing=standing)
@@ -251,7 +251,7 @@ def test_at_another_clock_only_what_the_change_touches_is_judged(
         counted.clear()
     counted.clear()
     hub = [workspace("hub", x=2)]
-    state.decide(workspace("o1", y=2), JUDGING, hub)
+    state.decide(workspace("o1", y=2), OPTIONS, hub)
     counted.clear()
     later = AdmissionOptions(AS_OF + timedelta(hours=5))
     whole = decided_wholly(state.bundle, estate, changes_of(workspace("hub", x=1)), later, {}, changes_of(hub))
@@ -260,45 +260,45 @@ def test_at_another_clock_only_what_the_change_touches_is_judged(
     assert [finding.resource.rpartition("/")[2] for finding in whole.cleared] == ["w"]
 
 
-def test_after_other_changes_only_what_either_affects_is_judged(
+def test_after_other_changes_only_what_either_affects_is_evaluated(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub is changed before, and who names it is judged then, once for the same changes."""
+    """The hub is changed before, and what names it is evaluated then, once for the same changes."""
     bundle = bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR)))
     state, before = AdmissionSession(bundle, estate), changes_of(workspace("hub", x=2))
-    state.decide(workspace("o1", y=1), JUDGING)
-    counted = pairs_judged(monkeypatch)
+    state.decide(workspace("o1", y=1), OPTIONS)
+    counted = pairs_evaluated(monkeypatch)
 
-    decision = state.decide(workspace("o1", y=2), JUDGING, before)
+    decision = state.decide(workspace("o1", y=2), OPTIONS, before)
 
     assert (decision.allowed, [finding.resource.rpartition("/")[2] for finding in decision.standing]) == (True, ["w"])
     assert counted == [1]
-    state.decide(workspace("new"), JUDGING, before)
+    state.decide(workspace("new"), OPTIONS, before)
     assert counted == [1, 1]
-    state.decide(workspace("new"), JUDGING, [*before, *changes_of(workspace("newer"))])
+    state.decide(workspace("new"), OPTIONS, [*before, *changes_of(workspace("newer"))])
     assert counted == [1, 1, 1, 1]
-    state.decide(workspace("new"), JUDGING)
+    state.decide(workspace("new"), OPTIONS)
     assert counted == [1, 1, 1, 1, 1]
-    assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), JUDGING, {}, before)
+    assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), OPTIONS, {}, before)
 
 
-def test_what_other_changes_say_of_computes_is_not_brought_again(tmp_path: Path) -> None:
-    """A compute of no known kind stands before, is mended by what was made already, and comes back."""
+def test_facts_of_computes_from_other_changes_are_not_derived_again(tmp_path: Path) -> None:
+    """A compute of no known kind exists before, is fixed by what was made already, and comes back."""
     compute: JsonObject = {
         "id": f"{WORKSPACE}/computes/c",
         "type": "Microsoft.MachineLearningServices/workspaces/computes",
         "properties": {"computeType": "Odd"},
     }
-    mended = {**compute, "properties": {"computeType": "AmlCompute"}}
+    fixed = {**compute, "properties": {"computeType": "AmlCompute"}}
     bundle, state = bundle_of(tmp_path, rego("p0", deny_when("false"))), snapshot(workspace("w"), compute)
-    for before, change, said in ((mended, compute, 1), (mended, compute["id"], 0), (compute, compute, 0)):
+    for before, change, times in ((fixed, compute, 1), (fixed, compute["id"], 0), (compute, compute, 0)):
         quick, whole = both(bundle, state, change, before=before)
         assert quick == whole
-        assert quick.count("not a known kind of compute") == said
+        assert quick.count("not a known kind of compute") == times
 
 
 def test_an_error_about_what_a_change_names_counts_though_it_was_there(tmp_path: Path) -> None:
-    """What was made already cannot be judged, and the change of it cannot be made."""
+    """What was made already cannot be evaluated, and the change of it cannot be made."""
     bundle, state = bundle_of(tmp_path, rego("p0", deny_when("false"))), snapshot(workspace("w"))
     odd = workspace("w", publicNetworkAccess="Di\u017fabled")
     quick, whole = both(bundle, state, {**workspace("w"), "type": f"{KIND}/jobs"}, before=odd)
@@ -308,7 +308,7 @@ def test_an_error_about_what_a_change_names_counts_though_it_was_there(tmp_path:
 
 
 def test_no_finding_is_of_another_clock(tmp_path: Path) -> None:
-    """A failure that comes with time stands at its time only."""
+    """A failure that comes with time is found at its time only."""
     late = f'time.parse_rfc3339_ns(input.as_of) > time.parse_rfc3339_ns("{(AS_OF + timedelta(days=1)).isoformat()}")'
     state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(late))), snapshot(workspace("a"), workspace("b")))
     standing = [
@@ -332,8 +332,8 @@ def test_odd_states_are_decided_from_everything(tmp_path: Path) -> None:
         assert quick == whole
 
 
-def test_a_resource_and_its_workload_are_told_apart(tmp_path: Path) -> None:
-    """A policy that judges both says two things under one id; either may change alone."""
+def test_a_resource_and_its_workload_are_distinguished(tmp_path: Path) -> None:
+    """A policy that evaluates both has two findings under one id; either may change alone."""
     kind = "Microsoft.MachineLearningServices/workspaces/jobs"
     header = rego("p0", 'deny contains {"msg": "m", "path": "/computeId"} if input.resource.computeId').replace(
         "judges: [Microsoft.MachineLearningServices/workspaces]", f"judges: [{kind}, workload]"
@@ -348,4 +348,4 @@ def test_a_resource_and_its_workload_are_told_apart(tmp_path: Path) -> None:
     for change in (compute["id"], {**job, "tags": {"a": "b"}}, {**compute, "properties": {"computeType": "AKS"}}):
         quick, whole = both(bundle_of(tmp_path, header), state, change)
         assert quick == whole
-    assert policyeng.evaluate(bundle_of(tmp_path, header), state).exit_code == 1  # or the rest says nothing
+    assert policyeng.evaluate(bundle_of(tmp_path, header), state).exit_code == 1  # or the rest proves nothing

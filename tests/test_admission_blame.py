@@ -50,13 +50,13 @@ def compared(
 
 
 def lists(sorted_findings: Sorted) -> dict[str, list[Outcome]]:
-    """The outcomes in those of its lists that hold any."""
+    """The outcomes in those of its lists that have any."""
     return {name: [one.outcome for one in found] for name, found in sorted_findings._asdict().items() if found}
 
 
 @pytest.mark.parametrize("outcome", [UNKNOWN, ERROR])
 def test_what_cannot_be_decided_is_old_only_where_nothing_that_it_looks_at_changed(outcome: Outcome) -> None:
-    """On what is changed and elsewhere; the policy is asked about with the finding of before."""
+    """On what is changed and elsewhere; the query about the policy has the finding of before."""
     before, after = [finding(outcome)], [finding(outcome)]
 
     for there in (True, False):
@@ -64,17 +64,17 @@ def test_what_cannot_be_decided_is_old_only_where_nothing_that_it_looks_at_chang
     assert lists(compared(before, after)) == {"there": [outcome]}
     assert lists(compared(before, after, there=False)) == ({"elsewhere": [ERROR]} if outcome is ERROR else {})
 
-    asked: list[Finding] = []
-    sorted_out(before, after, set(), lambda one: asked.append(one) or True)  # type: ignore[func-returns-value]
-    assert asked == before
-    assert asked[0] is before[0]
+    queried: list[Finding] = []
+    sorted_out(before, after, set(), lambda one: queried.append(one) or True)  # type: ignore[func-returns-value]
+    assert queried == before
+    assert queried[0] is before[0]
 
 
 @pytest.mark.parametrize("before", [FAIL, ERROR, UNKNOWN, None])
 @pytest.mark.parametrize("after", [FAIL, ERROR, UNKNOWN])
 @pytest.mark.parametrize("there", [True, False])
 def test_another_outcome_is_new(before: Outcome | None, after: Outcome, there: bool) -> None:
-    """As where nothing was found; also where nobody can decide any more what failed before."""
+    """As where nothing was found; also where what failed before cannot be decided any more."""
     if before is after:
         return
     earlier = [] if before is None else [finding(before, *([denial()] if before is FAIL else []))]
@@ -111,7 +111,7 @@ def test_a_failure_is_old_where_each_of_its_denials_was_there() -> None:
 
 
 def test_denials_of_several_findings_of_before_count_together() -> None:
-    """A workload may have the id of the resource that it comes from, and findings do not tell the two apart."""
+    """A workload may have the id of the resource that it comes from, and findings do not distinguish the two."""
     before = [finding(FAIL, denial(1)), finding(FAIL, denial(2))]
 
     assert lists(compared(before, [finding(FAIL, denial(1), denial(2))])) == {"there": [FAIL]}
@@ -145,7 +145,7 @@ def test_what_passes_is_in_no_list_and_ends_what_failed() -> None:
     }
 
 
-def test_resources_are_told_apart_by_id_without_case_and_by_type() -> None:
+def test_resources_are_distinguished_by_id_without_case_and_by_type() -> None:
     """ARM compares ids so."""
     shouted = finding(FAIL, denial(), resource=WORKSPACE.upper())
     other_type = finding(FAIL, denial()).model_copy(update={"resource_type": "workload"})
@@ -189,16 +189,16 @@ def patch(target: JsonObject | str, **properties: object) -> JsonObject:
 
 
 def bundle_reading(folder: Path, condition: str = "", more: str = "") -> Bundle:
-    """A policy that is undecided of one workspace, and reads what a condition says."""
+    """A policy that is undecided of one workspace, and reads a condition."""
     body = f"{UNDECIDED}\n{deny_when(condition)}" if condition else UNDECIDED
     return load_bundle(write(folder, {"area/p.rego": rego("p", body, more=more)}))
 
 
 def decisions(bundle: Bundle, change: Any, before: Any = (), state: Snapshot = STATE, **options: Any) -> Decision:
     """The decision that blames what is introduced; the same from what the change affects and from everything."""
-    judging = AdmissionOptions(AS_OF, blame=Blame.INTRODUCED, **options)
-    quick = AdmissionSession(bundle, state).decide(change, judging, before)
-    assert decided_wholly(bundle, state, changes_of(change), judging, {}, changes_of(before)) == quick
+    settings = AdmissionOptions(AS_OF, blame=Blame.INTRODUCED, **options)
+    quick = AdmissionSession(bundle, state).decide(change, settings, before)
+    assert decided_wholly(bundle, state, changes_of(change), settings, {}, changes_of(before)) == quick
     return quick
 
 
@@ -275,7 +275,7 @@ def test_an_update_of_what_a_policy_reads_is_never_old(
 def test_what_was_made_already_is_part_of_the_state_before(
     tmp_path: Path, before: Any, change: Any, is_touched: bool
 ) -> None:
-    """What differs is told from there on."""
+    """What differs is reported from there on."""
     bundle = bundle_reading(tmp_path, THROUGH)
 
     assert decisions(bundle, change, before, strict_unknown=True).allowed is not is_touched
@@ -288,11 +288,11 @@ def test_what_is_read_only_with_a_parameter_counts_with_it_alone(
     """As the condition has it."""
     more = "parameters: {roles: {type: array, default: []}}"
     bundle = bundle_reading(tmp_path, f"count(input.parameters.roles) > 0; {ANY}", more)
-    judging = AdmissionOptions(AS_OF, strict_unknown=True, blame=Blame.INTRODUCED)
+    options = AdmissionOptions(AS_OF, strict_unknown=True, blame=Blame.INTRODUCED)
 
     basis = AdmissionSession(bundle, STATE, {"T-A-1": {"roles": given}})
 
-    assert basis.decide(patch(MACHINE, x=2), judging).allowed is not is_touched
+    assert basis.decide(patch(MACHINE, x=2), options).allowed is not is_touched
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ def decided(bundle: Bundle, change: object, *before: JsonObject, strict: bool = 
     """The decision in process, which is the one of evaluating everything before and after the change."""
     snapshot = Snapshot(resources=before)
     decision = policyeng.admit(bundle, snapshot, change, as_of=AS_OF, strict_unknown=strict)  # type: ignore[arg-type]
-    judging = AdmissionOptions(AS_OF, strict_unknown=strict)
-    wholly = decided_wholly(bundle, snapshot, changes_of(change, bundle.spellings), judging)  # type: ignore[arg-type]
+    options = AdmissionOptions(AS_OF, strict_unknown=strict)
+    wholly = decided_wholly(bundle, snapshot, changes_of(change, bundle.spellings), options)  # type: ignore[arg-type]
     assert wholly.model_dump() == decision.model_dump()
     return decision
 
@@ -113,8 +113,10 @@ def test_what_a_change_does_not_know_of_a_template_is_not_allowed(access: Bundle
 
 def test_a_patch_of_other_members_deploys_nothing(access: Bundle) -> None:
     """Such as one of tags."""
-    held = resource(STACK, {"provisioningState": "Succeeded"})
-    assert decided(access, {"operation": "patch", "id": held["id"], "patch": {"tags": {"a": "b"}}}, held).allowed
+    existing = resource(STACK, {"provisioningState": "Succeeded"})
+    assert decided(
+        access, {"operation": "patch", "id": existing["id"], "patch": {"tags": {"a": "b"}}}, existing
+    ).allowed
 
 
 def test_complete_mode_deletes_what_the_template_does_not_name() -> None:
@@ -149,13 +151,13 @@ def test_a_stack_deletes_what_it_had(access: Bundle) -> None:
     """Where it is to, and the state has the list; a warning where that is not known, and where a stack goes."""
     properties = {"actionOnUnmanage": {"resources": "delete"}, "template": template(declared("kept", "Disabled"))}
     stack, had = resource(STACK, properties), [workspace(name, "Disabled") for name in ("kept", "gone", "other")]
-    held = resource(STACK, {"resources": [{"id": one["id"].upper()} for one in had[:2]]})
-    assert left(stack, held, *had) == ["kept", "other"]
+    existing = resource(STACK, {"resources": [{"id": one["id"].upper()} for one in had[:2]]})
+    assert left(stack, existing, *had) == ["kept", "other"]
     detaching = resource(STACK, {**properties, "actionOnUnmanage": {"resources": "detach"}})
-    assert left(detaching, held, *had) == ["gone", "kept", "other"]
-    assert not decided(access, detaching, held).problems
+    assert left(detaching, existing, *had) == ["gone", "kept", "other"]
+    assert not decided(access, detaching, existing).problems
     for change in (stack, stack["id"]):
-        decision = decided(access, change, *had, *([held] if change is not stack else []))
+        decision = decided(access, change, *had, *([existing] if change is not stack else []))
         assert (decision.allowed, [problem.level for problem in decision.problems]) == (True, ["warning"])
 
 

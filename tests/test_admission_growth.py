@@ -30,10 +30,10 @@ def estate(folder: Path, size: int) -> Snapshot:
 def work(state: Snapshot, kinds: Mapping[str, JsonObject | str]) -> dict[str, int]:
     """The steps of a later decision on each change, with another one part of the state."""
     basis, found = AdmissionSession(whole_bundle(), state), {}
-    held = changes_of({**state.resources[0], "tags": {"environment": "dev"}})
+    existing = changes_of({**state.resources[0], "tags": {"environment": "dev"}})
     for name, change in kinds.items():
-        basis.decide(change, OPTIONS, held)
-        found[name] = steps(partial(basis.decide, change, OPTIONS, held))
+        basis.decide(change, OPTIONS, existing)
+        found[name] = steps(partial(basis.decide, change, OPTIONS, existing))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a change is of and says, as ARM reads it: a document that ARM takes otherwise than it looks is never allowed."""
+"""A change as ARM reads it: a document that ARM takes otherwise than it looks is never allowed."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def opened(closed: JsonObject, **properties: object) -> JsonObject:
 def test_a_patch_changes_what_is_there_whatever_its_letters(
     bundle: Bundle, state: Snapshot, closed: JsonObject, patch: JsonObject
 ) -> None:
-    """ARM reads the names of members without case, so a patch adds nothing beside them."""
+    """ARM reads the names of members without case, so a patch adds nothing next to them."""
     change = {"operation": "patch", "id": closed["id"], "patch": patch}
     assert decided(bundle, state, change).denied[0].policy == "AML-NET-001"
 
 
 def test_a_member_in_other_letters_is_that_member(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
-    """And where it stands, the reader is told by the name in the document."""
+    """The place of it has the name in the document."""
     properties = {key: value for key, value in closed["properties"].items() if key != "publicNetworkAccess"}
     changed = {**closed, "properties": {**properties, "PublicNetworkAccess": " Disabled "}}
 
@@ -65,8 +65,8 @@ def test_a_member_in_other_letters_is_that_member(bundle: Bundle, state: Snapsho
     assert change.resource["properties"]["publicNetworkAccess"] == "Disabled"
 
 
-def test_a_member_that_stands_twice_is_refused(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
-    """Which of the two ARM takes nobody can tell; at the top, below it, and in a patch."""
+def test_a_duplicate_member_is_refused(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
+    """Which of the two ARM takes is unknown; at the top, below it, and in a patch."""
     twice = opened(closed, PublicNetworkAccess="Enabled")
     above = {**closed, "Properties": OPEN}
     patch = {"operation": "patch", "id": closed["id"], "patch": {"tags": {}, "Tags": {}}}
@@ -77,7 +77,7 @@ def test_a_member_that_stands_twice_is_refused(bundle: Bundle, state: Snapshot, 
 
 
 def test_names_that_only_policies_know_are_read_as_they_spell_them(bundle: Bundle, closed: JsonObject) -> None:
-    """Those of a user's own policies; one that stands twice is refused."""
+    """Those of a user's own policies; a duplicate is refused."""
     spellings = {"microsoft.machinelearningservices/workspaces": {"ourown": "ourOwn"}}
     (change,) = changes_of(opened(closed, OUROWN=1), spellings)
     assert change.resource is not None
@@ -112,7 +112,7 @@ def test_an_id_that_is_another_one_as_a_url_is_refused(
 
 @pytest.mark.parametrize("other", ["Microsoft.Resources/tags", "Microsoft.MachineLearningServices/workspaces ", "x/y"])
 def test_a_type_is_that_of_the_id(bundle: Bundle, state: Snapshot, closed: JsonObject, other: str) -> None:
-    """Else nothing would judge the resource."""
+    """Else nothing would evaluate the resource."""
     decision = decided(bundle, state, {**opened(closed, **OPEN), "type": other})
     assert (decision.allowed, decision.exit_code) == (False, 2)
     assert "but `type` is" in decision.problems[0].message

@@ -31,7 +31,7 @@ from tests.cluster import GROUP, object_of_resource, review_of, workspace_object
 from tests.cluster import READ_KINDS as READ
 from tests.effort import sweep
 
-#: How much an outcome stands in the way; what is not judged does not.
+#: The rank of an outcome; what is not evaluated has the lowest.
 RANK = {"not_judged": 0, "pass": 0, "unknown": 1, "fail": 2, "error": 2}
 OLD, NEW = KINDS["machinelearningservices.azure.com", "workspace"].versions
 
@@ -45,10 +45,10 @@ def built_in() -> Bundle:
 # ---------------------------------------------------------------- every kind, version and policy
 
 
-def without_unknown_keys(document: JsonObject, beside: BesideSnapshot, identity: str) -> JsonObject:
+def without_unknown_keys(document: JsonObject, supplied: BesideSnapshot, identity: str) -> JsonObject:
     """An object with the keys that its version has."""
     stripped = deepcopy(document)
-    for pointer, message in beside.read(document, identity).remarks:
+    for pointer, message in supplied.read(document, identity).remarks:
         if message.startswith("unknown key"):
             *above, last = pointer.split("/")[1:]
             here = stripped
@@ -60,14 +60,14 @@ def without_unknown_keys(document: JsonObject, beside: BesideSnapshot, identity:
 
 @cache
 def read_in(text: str, version: str) -> tuple[Change, Change] | None:
-    """A resource, as JSON, read from objects that say the same: in the newest version, and in another one."""
+    """A resource, as JSON, read from objects with the same content: in the newest version, and in another one."""
     resource = json.loads(text)
     group, name, kind = READ[lowered(str(resource["type"]))]
-    identity, beside = str(resource["id"]), BesideSnapshot(Snapshot.model_validate({"resources": [resource]}))
+    identity, supplied = str(resource["id"]), BesideSnapshot(Snapshot.model_validate({"resources": [resource]}))
     document = object_of_resource(resource, group, name, kind, version)
-    document = without_unknown_keys(document, beside, identity)
+    document = without_unknown_keys(document, supplied, identity)
     latest = {**document, "apiVersion": f"{group}/{kind.versions[-1]}"}
-    newest, older = (beside.read(each, identity).entry for each in (latest, document))
+    newest, older = (supplied.read(each, identity).entry for each in (latest, document))
     if not (isinstance(newest, Placed) and isinstance(older, Placed)):
         return None
     return replaced(newest), replaced(older)
@@ -77,7 +77,7 @@ def read_at(snapshot: Snapshot, age: int) -> tuple[Snapshot, Snapshot, set[str]]
     """A snapshot whose resources are read from objects: in the newest version, and so many versions earlier.
 
     Returns:
-        both snapshots, of objects that say the same, and the kinds of which there is an earlier version; None where
+        both snapshots, of objects with the same content, and the kinds of which there is an earlier version; None where
         some object is no object.
     """
     newest, older, aged = list[Change](), list[Change](), set[str]()
@@ -98,8 +98,8 @@ def read_at(snapshot: Snapshot, age: int) -> tuple[Snapshot, Snapshot, set[str]]
 
 
 def reading(snapshot: Snapshot) -> object:
-    """What policies can tell of a snapshot; not why something cannot be read, which names the version."""
-    carried = {key: sorted(said.pointers) for key, said in snapshot.carried.items()}
+    """What policies can read of a snapshot; not why something cannot be read, which names the version."""
+    carried = {key: sorted(entry.pointers) for key, entry in snapshot.carried.items()}
     unread = {key: sorted(notes) for key, notes in snapshot.unreadable.items()}
     return json.dumps([snapshot.resources, unread, carried], sort_keys=True)
 
@@ -116,7 +116,7 @@ def replaced(entry: Placed) -> Change:
 
 
 def outcome(policy: Policy, snapshot: Snapshot, identity: str, case: Any) -> str:
-    """What one policy says of a resource."""
+    """The outcome of one policy for a resource."""
     alone = selected(built_in(), [policy.id])
     prepared = prepare(alone, snapshot, {policy.id: case.case.parameters})
     found = evaluate_prepared(prepared, EvaluationOptions(case.as_of)).findings
@@ -130,7 +130,7 @@ def baselines() -> Any:
 
 
 def failing_cases(policy: Policy) -> Iterator[Any]:
-    """The cases of a policy that fail, of what an object can ask for."""
+    """The cases of a policy that fail, of what an object can request."""
     file = read_cases(policy)
     for case in prepared_cases(policy, file, baselines()) if file else ():
         kinds = {
@@ -153,17 +153,15 @@ def test_a_violation_in_any_version_is_never_weaker_than_in_the_newest(policy: P
             if sides is None or not sides[2]:
                 break
             seen += 1
-            if reading(sides[0]) != reading(sides[1]):  # what reads alike is judged alike
+            if reading(sides[0]) != reading(sides[1]):  # what reads alike is evaluated alike
                 newest, older = (outcome(policy, side, case.identity, case) for side in sides[:2])
                 assert RANK[older] >= RANK[newest], (case.name, age, newest, older)
-    if any(lowered(judged.type) in READ for judged in policy.header.judges) and any(
-        True for _ in failing_cases(policy)
-    ):
+    if any(lowered(entry.type) in READ for entry in policy.header.judges) and any(True for _ in failing_cases(policy)):
         assert seen, "no case of the policy was tried"
 
 
 def test_violations_are_failures_in_the_newest_version_too() -> None:
-    """So that the comparison is of failures, for every kind that a policy judges."""
+    """So that the comparison is of failures, for every kind that a policy evaluates."""
     failing: dict[str, set[str]] = {}
     for policy in POLICIES:
         for case in failing_cases(policy):
@@ -178,13 +176,13 @@ def test_violations_are_failures_in_the_newest_version_too() -> None:
             if sides is not None and outcome(policy, sides[0], case.identity, case) == "fail":
                 failing.setdefault(kind, set()).add(policy.id)
 
-    judged = {
+    evaluated = {
         lowered(one.type)
         for policy in POLICIES
         if any(True for _ in failing_cases(policy))
         for one in policy.header.judges
     }
-    assert failing.keys() == judged & READ.keys()
+    assert failing.keys() == evaluated & READ.keys()
     assert len(failing["microsoft.machinelearningservices/workspaces"]) > 2
     assert len(failing["microsoft.machinelearningservices/workspaces/computes"]) > 10
 
@@ -207,22 +205,22 @@ def workspace(version: str, access: str, **spec: Any) -> JsonObject:
 
 
 def decided(document: JsonObject, *, strict: bool = False) -> tuple[bool, list[str]]:
-    """Whether a review is allowed beside an empty state, and the policies that deny it."""
+    """Whether a review is allowed with an empty state, and the policies that deny it."""
     state = Snapshot()
     bundle = selected(built_in(), ["AML-NET-001"])
     denied: list[str] = []
 
-    def admit(held: Sequence[Change], changes: Sequence[Change]) -> Decision:
+    def admit(prior: Sequence[Change], changes: Sequence[Change]) -> Decision:
         options = {"strict_unknown": strict, "blame": Blame.INTRODUCED}
-        judging = AdmissionOptions(datetime(2026, 6, 1, tzinfo=UTC), **options)  # type: ignore[arg-type]  # of one each
+        settings = AdmissionOptions(datetime(2026, 6, 1, tzinfo=UTC), **options)  # type: ignore[arg-type]  # of one each
         decision = policyeng.admit(
-            bundle, state, changes, as_of=judging.as_of, before=held, strict_unknown=strict, blame=judging.blame
+            bundle, state, changes, as_of=settings.as_of, before=prior, strict_unknown=strict, blame=settings.blame
         )
         denied.extend(finding.policy for finding in decision.denied)
         return decision
 
-    answer = review(document, BesideSnapshot(state), admit).answer["response"]
-    return answer["allowed"], denied
+    response = review(document, BesideSnapshot(state), admit).answer["response"]
+    return response["allowed"], denied
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -241,13 +239,13 @@ def test_an_open_workspace_is_refused_in_every_version_and_a_closed_one_is_not(v
 
 
 def test_a_field_that_a_version_does_not_have_is_not_read_in_it() -> None:
-    """A project is not judged, and an old version cannot make one: the API server removes what it does not know."""
+    """A project is not evaluated, and an old version cannot make one: the API server removes what it does not know."""
     assert decided(review_of("CREATE", workspace(NEW, "Enabled", kind="Project"))) == (True, [])
     assert decided(review_of("CREATE", workspace(OLD, "Enabled", kind="Project"))) == (False, ["AML-NET-001"])
 
 
 def test_only_an_update_of_the_status_is_not_looked_at() -> None:
-    """It leaves the object as it is; a creation does not, whatever it is said to be of."""
+    """It leaves the object as it is; a creation does not, whatever it claims to be of."""
     opened, closed = workspace(NEW, "Enabled"), workspace(NEW, "Disabled")
 
     assert decided(review_of("UPDATE", opened, opened, subResource="status")) == (True, [])
@@ -262,8 +260,8 @@ PLACEHOLDERS = ["${X}", "{{x}}", "<x>", "$X", "__X__", "$(X)"]
 
 
 @pytest.mark.parametrize("text", PLACEHOLDERS)
-def test_what_the_api_server_has_holds_no_placeholders(text: str) -> None:
-    """Text is text; in a file it is filled in by a tool, and nobody knows the value."""
+def test_objects_of_the_api_server_have_no_placeholders(text: str) -> None:
+    """Text is text; in a file it is filled in by a tool, and the value is unknown."""
     opened = workspace(NEW, text)
 
     assert decided(review_of("CREATE", opened)) == (False, ["AML-NET-001"])

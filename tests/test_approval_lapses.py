@@ -79,14 +79,14 @@ HOMES: tuple[JsonObject, ...] = tuple(
 
 
 def _needed(resources: tuple[JsonObject, ...], approvals: tuple[Approval, ...], as_of: datetime) -> dict[str, Outcome]:
-    """What AML-SKU-101 says of every compute."""
+    """The outcomes of AML-SKU-101 for every compute."""
     findings = evaluate(NEEDED, Snapshot(resources=resources, approvals=approvals), as_of=as_of).findings
     return {finding.resource: finding.outcome for finding in findings}
 
 
 def _expected(relying: dict[str, Outcome], after: dict[str, Outcome]) -> Outcome:
-    """What AML-SKU-106 says of an approval by what AML-SKU-101 says with it alone, and of all at its end."""
-    left = {(said, after[compute]) for compute, said in relying.items() if after[compute] is not Outcome.PASS}
+    """The outcome of AML-SKU-106 for an approval, from AML-SKU-101 with it alone, and with all at its end."""
+    left = {(outcome, after[compute]) for compute, outcome in relying.items() if after[compute] is not Outcome.PASS}
     if (Outcome.PASS, Outcome.FAIL) in left:
         return Outcome.FAIL
     return Outcome.UNKNOWN if left else Outcome.PASS
@@ -97,13 +97,13 @@ def _expected(relying: dict[str, Outcome], after: dict[str, Outcome]) -> Outcome
 def test_an_approval_is_in_use_where_alone_it_makes_a_compute_pass(
     computes: list[JsonObject], approvals: list[Approval], has_homes: bool
 ) -> None:
-    """It is judged there, or where it may, and only there; it fails when its near end leaves a compute failing."""
+    """It is evaluated where it is or may be used, and only there; it fails when its end leaves a compute failing."""
     resources = (*computes, *(HOMES if has_homes else ()))
     snapshot = Snapshot(resources=resources, approvals=tuple(approvals))
     findings: dict[str, Finding] = {
         found.resource: found for found in evaluate(LAPSING, snapshot, as_of=AS_OF).findings
     }
-    bare = {compute for compute, said in _needed(resources, (), AS_OF).items() if said is Outcome.FAIL}
+    bare = {compute for compute, outcome in _needed(resources, (), AS_OF).items() if outcome is Outcome.FAIL}
     for approval in approvals:
         alone = _needed(resources, (approval,), AS_OF)
         relying = {compute: alone[compute] for compute in bare if alone[compute] is not Outcome.FAIL}

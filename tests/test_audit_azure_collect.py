@@ -1,4 +1,4 @@
-"""Collecting live Azure: what is read of a scope, and that it is judged as a snapshot from files is."""
+"""Collecting live Azure: what is read of a scope, and that it is evaluated as a snapshot from files is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from policyeng.audit.collection.azure.clouds import find_cloud
 from policyeng.facts.coverage import FURTHER, LISTED
 from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject
-from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, WORKSPACE, Answer, Azure, error, served
+from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, WORKSPACE, Azure, Response, error, served
 from tests.command import Ran, policyeng
 from tests.real_files import needed
 
@@ -29,15 +29,15 @@ def sample(name: str) -> JsonObject:
     return document
 
 
-def asked(azure: Azure, *arguments: str, subscription: str = SUBSCRIPTION) -> Ran:
-    """What the command says when it asks an Azure."""
+def run_collect(azure: Azure, *arguments: str, subscription: str = SUBSCRIPTION) -> Ran:
+    """The result of the command on an Azure."""
     with served(azure) as environ, patch.dict(os.environ, environ):
         return policyeng("snapshot", "collect", "--subscription", subscription, *arguments)
 
 
 def collected(azure: Azure, *arguments: str, subscription: str = SUBSCRIPTION) -> JsonObject:
     """The snapshot that the command makes of an Azure."""
-    ran = asked(azure, *arguments, subscription=subscription)
+    ran = run_collect(azure, *arguments, subscription=subscription)
     assert ran.returncode == 0, ran.stderr
     document: JsonObject = json.loads(ran.stdout)
     return document
@@ -49,13 +49,16 @@ def within(document: JsonObject, kind: str) -> list[str]:
 
 
 def lost(document: JsonObject) -> list[str]:
-    """What could not be read, without what was not asked for."""
+    """What could not be read, without what was not requested."""
     return [line for line in document.get("incomplete", []) if ", as asked: " not in line]
 
 
-def is_asked_for(resource: JsonObject, held: list[JsonObject]) -> bool:
+def is_requested(resource: JsonObject, resources: list[JsonObject]) -> bool:
     """Whether a resource has to do with Machine Learning: clusters and machines where something names them."""
-    kind, named = resource["type"].lower(), json.dumps(held).lower().count(f'"resourceid": "{resource["id"].lower()}"')
+    kind, named = (
+        resource["type"].lower(),
+        json.dumps(resources).lower().count(f'"resourceid": "{resource["id"].lower()}"'),
+    )
     return kind != "microsoft.containerinstance/containergroups" and (
         named > 0 or kind not in ("microsoft.containerservice/managedclusters", "microsoft.compute/virtualmachines")
     )
@@ -64,15 +67,15 @@ def is_asked_for(resource: JsonObject, held: list[JsonObject]) -> bool:
 @pytest.mark.parametrize("name", ["compliant.json", "training.json", "inference.json"])
 def test_reads_every_resource_of_a_subscription(name: str) -> None:
     """Lists, the lists in them, and what is only named; in pages of three."""
-    held = [one for one in sample(name)["resources"] if is_asked_for(one, sample(name)["resources"])]
-    document = collected(Azure(page=3).hold(*held), subscription=held[0]["id"].split("/")[2])
-    assert sorted(one["id"].lower() for one in document["resources"]) == sorted(one["id"].lower() for one in held)
+    resources = [one for one in sample(name)["resources"] if is_requested(one, sample(name)["resources"])]
+    document = collected(Azure(page=3).add(*resources), subscription=resources[0]["id"].split("/")[2])
+    assert sorted(one["id"].lower() for one in document["resources"]) == sorted(one["id"].lower() for one in resources)
     assert lost(document) == []
 
 
-def test_the_same_answers_give_the_same_document() -> None:
+def test_the_same_responses_give_the_same_document() -> None:
     """However many questions are under way; never more than were allowed."""
-    azure = Azure(page=2).hold(*sample("compliant.json")["resources"])
+    azure = Azure(page=2).add(*sample("compliant.json")["resources"])
     azure.faults["*"] = lambda _query, _times: None
     documents = [collected(azure, "--concurrency", number) for number in ("1", "3")]
     for document in documents:
@@ -81,14 +84,14 @@ def test_the_same_answers_give_the_same_document() -> None:
     assert azure.most_under_way <= 3
 
 
-def test_what_was_collected_is_judged_as_the_file_is(tmp_path: Path) -> None:
+def test_what_was_collected_is_evaluated_as_the_file_is(tmp_path: Path) -> None:
     """The findings on everything that has to do with Machine Learning are those on the sample."""
     document = sample("compliant.json")
-    document["resources"] = [one for one in document["resources"] if is_asked_for(one, document["resources"])]
+    document["resources"] = [one for one in document["resources"] if is_requested(one, document["resources"])]
     document["covers"] = [f"{kind} at /" for kind in (*LISTED, *FURTHER)]
     mine = {key: document[key] for key in ("approvals", "workloads", "quotas", "principals")}
     found = []
-    for shot in (document, collected(Azure().hold(*document["resources"])) | mine):
+    for shot in (document, collected(Azure().add(*document["resources"])) | mine):
         path = tmp_path / "snapshot.json"
         path.write_text(json.dumps(shot), encoding="utf-8")
         ran = policyeng("check", str(path), "--format", "json", "--as-of", "2026-06-01T00:00:00Z", "--no-exemptions")
@@ -98,7 +101,7 @@ def test_what_was_collected_is_judged_as_the_file_is(tmp_path: Path) -> None:
 
 
 def test_recorded_bodies_of_the_service_are_taken() -> None:
-    """Workspaces, computes, locks, endpoints and registries as Azure answered them, each where it says that it is."""
+    """Workspaces, computes, locks, endpoints and registries as Azure returned them, each at its id."""
     recorded = needed() / "arm_rest_live"
     bodies = [json.loads(path.read_bytes()) for path in sorted(recorded.rglob("GET_*.json"))]
     entries = [entry for body in bodies for entry in body.get("value", [body]) if "/providers/" in entry.get("id", "")]
@@ -106,11 +109,11 @@ def test_recorded_bodies_of_the_service_are_taken() -> None:
     for entry in entries:
         subscription = entry["id"].split("/")[2]
         parent = entry["id"].partition("/workspaces/")[0] + "/workspaces/" + entry["id"].split("/")[8]
-        azure = Azure().hold(entry)
+        azure = Azure().add(entry)
         if entry["id"] != parent and "/registries/" not in entry["id"]:
-            azure.hold({"id": parent, "type": f"{ML}/workspaces", "location": "eastus", "properties": {}})
+            azure.add({"id": parent, "type": f"{ML}/workspaces", "location": "eastus", "properties": {}})
         document = collected(azure, subscription=subscription)
-        if "/data/" not in entry["id"]:  # which no policy reads, and is not asked for
+        if "/data/" not in entry["id"]:  # which no policy reads, and is not requested
             assert entry["id"] in [one["id"] for one in document["resources"]]
         assert "incomplete" not in document
 
@@ -122,7 +125,7 @@ def test_a_resource_group_and_a_workspace_narrow_it() -> None:
         place = f"{ROOT}/resourceGroups/{group}/providers"
         subnet = f"{ROOT}/resourceGroups/rg-net/providers/Microsoft.Network/virtualNetworks/v-{name}"
         compute = {"computeType": "AmlCompute", "properties": {"subnet": {"id": f"{subnet}/subnets/s"}}}
-        azure.hold(
+        azure.add(
             {"id": f"{place}/{ML}/workspaces/{name}", "location": "eastus", "properties": {}},
             {"id": f"{place}/{ML}/workspaces/{name}/computes/c-{name}", "properties": compute},
             {"id": subnet, "properties": {"subnets": []}},
@@ -131,8 +134,8 @@ def test_a_resource_group_and_a_workspace_narrow_it() -> None:
         )
     ours = (f"{ML}/workspaces", f"{ML}/workspaces/computes")
     kinds = (*ours, *(f"Microsoft.{one}" for one in ("Network/virtualNetworks", "Network/privateEndpoints")))
-    asking = ((), ("--resource-group", "rg-ml"), ("--resource-group", "rg-ml", "--workspace", "ws"))
-    documents = [collected(azure, *arguments) for arguments in asking]
+    options = ((), ("--resource-group", "rg-ml"), ("--resource-group", "rg-ml", "--workspace", "ws"))
+    documents = [collected(azure, *arguments) for arguments in options]
     whole, grouped, alone = ([within(document, kind) for kind in kinds] for document in documents)
     assert [len(names) for names in whole] == [3, 3, 3, 3]
     assert grouped == [["ws", "ws2"], ["c-ws", "c-ws2"], ["v-ws", "v-ws2"], ["pe-ws", "pe-ws2"]]
@@ -140,7 +143,7 @@ def test_a_resource_group_and_a_workspace_narrow_it() -> None:
     assert not any("nobody-names" in one["id"] for document in documents for one in document["resources"])
 
 
-def test_what_is_named_elsewhere_is_asked_for_once() -> None:
+def test_what_is_named_elsewhere_is_requested_once() -> None:
     """Attached clusters in another subscription, their networks in turn, and hubs with what lies in them.
 
     What is gone is left out; the budgets of the other subscription count for the hub.
@@ -151,7 +154,7 @@ def test_what_is_named_elsewhere_is_asked_for_once() -> None:
         f"{elsewhere}/Microsoft.ContainerService/managedClusters/k",
     )
     hub = f"{elsewhere}/{ML}/workspaces/hub"
-    azure = Azure().hold(
+    azure = Azure().add(
         {"id": WORKSPACE, "location": "eastus", "properties": {"hubResourceId": hub}},
         {"id": hub, "location": "eastus", "properties": {}},
         {"id": cluster, "properties": {"agentPoolProfiles": [{"vnetSubnetID": f"{network}/subnets/s"}]}},
@@ -163,30 +166,30 @@ def test_what_is_named_elsewhere_is_asked_for_once() -> None:
         ("gone", f"{elsewhere}/Microsoft.Compute/virtualMachines/x"),
         ("odd", f"{elsewhere}/A.B/things/x"),
     ):
-        azure.hold(
+        azure.add(
             {
                 "id": f"{WORKSPACE}/computes/{name}",
                 "properties": {"computeType": "Kubernetes", "properties": {}, "resourceId": target},
             }
         )
     azure.faults[f"{elsewhere}/microsoft.compute".lower()] = lambda _query, _times: error(404, "ResourceNotFound")
-    azure.hold({"id": f"{hub}/computes/shared", "properties": {"computeType": "AmlCompute", "properties": {}}})
+    azure.add({"id": f"{hub}/computes/shared", "properties": {"computeType": "AmlCompute", "properties": {}}})
     budget = f"{elsewhere.partition('/resourceGroups')[0]}/providers/Microsoft.Consumption/budgets/b"
-    azure.hold({"id": budget, "properties": {}})
+    azure.add({"id": budget, "properties": {}})
     document = collected(azure)
     assert {cluster, network, hub, f"{hub}/computes/shared", budget} <= {one["id"] for one in document["resources"]}
     assert lost(document) == [f"a.b/things at {elsewhere.lower()}/a.b/things/x: it is not known how to read this type"]
-    assert azure.asked[cluster.lower()] == azure.asked[network.lower()] == 1
+    assert azure.requests[cluster.lower()] == azure.requests[network.lower()] == 1
 
 
 def test_advice_and_budgets_are_those_that_concern_what_was_read() -> None:
     """Azure lists the advice on a whole subscription; budgets are those of it and of the groups of workspaces."""
     other = f"{GROUP}/providers/Microsoft.Sql/servers/s"
-    azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
+    azure = Azure().add({"id": WORKSPACE, "location": "eastus", "properties": {}})
     for name, target in (("ours", WORKSPACE), ("theirs", other)):
-        azure.hold({"id": f"{target}/providers/Microsoft.Advisor/recommendations/{name}", "properties": {}})
+        azure.add({"id": f"{target}/providers/Microsoft.Advisor/recommendations/{name}", "properties": {}})
     for name, scope in (("root", ROOT), ("group", GROUP), ("far", f"{ROOT}/resourceGroups/rg-far")):
-        azure.hold({"id": f"{scope}/providers/Microsoft.Consumption/budgets/{name}", "properties": {}})
+        azure.add({"id": f"{scope}/providers/Microsoft.Consumption/budgets/{name}", "properties": {}})
     azure.lists["/providers/microsoft.capacity/reservations"] = [
         {
             "id": "/providers/microsoft.capacity/reservationOrders/o/reservations/r",
@@ -199,32 +202,32 @@ def test_advice_and_budgets_are_those_that_concern_what_was_read() -> None:
     assert within(document, "microsoft.capacity/reservationOrders/reservations") == ["r"]
 
 
-def test_progress_is_told_to_the_end() -> None:
-    """How many questions are answered and known, and how many resources were read."""
-    told: list[tuple[int, int, int]] = []
-    azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
+def test_progress_is_reported_to_the_end() -> None:
+    """How many requests are done and known, and how many resources were read."""
+    calls: list[tuple[int, int, int]] = []
+    azure = Azure().add({"id": WORKSPACE, "location": "eastus", "properties": {}})
     with served(azure) as environ, patch.dict(os.environ, environ):
         cloud = find_cloud("AzureCloud", azure.address)
-        collect(CollectionScope(SUBSCRIPTION, datetime.now(UTC)), cloud, progress=lambda *now: told.append(now))
-    assert told[-1] == (told[-1][1], told[-1][1], 1)
-    assert [done for done, known, _ in told if done > known] == []
-    assert len(told) > 20
+        collect(CollectionScope(SUBSCRIPTION, datetime.now(UTC)), cloud, progress=lambda *now: calls.append(now))
+    assert calls[-1] == (calls[-1][1], calls[-1][1], 1)
+    assert [done for done, known, _ in calls if done > known] == []
+    assert len(calls) > 20
 
 
 def test_jobs_are_bounded_by_age_and_by_number() -> None:
-    """Young ones are read and the old ones are named as not asked for; too many are a part that is missing."""
+    """Young jobs are read and the old ones are named as not requested; too many are a part that is missing."""
     now = datetime.now(UTC)
-    azure = Azure(page=2).hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
+    azure = Azure(page=2).add({"id": WORKSPACE, "location": "eastus", "properties": {}})
     for name, days in (("new", 1), ("young", 5), ("old", 40), ("older", 50), ("oldest", 60), ("ancient", 70)):
         created = {"createdAt": (now - timedelta(days=days)).isoformat()}
-        azure.hold({"id": f"{WORKSPACE}/jobs/{name}", "properties": {"jobType": "Command"}, "systemData": created})
+        azure.add({"id": f"{WORKSPACE}/jobs/{name}", "properties": {"jobType": "Command"}, "systemData": created})
     jobs = f"{ML}/workspaces/jobs"
     document = collected(azure)
     assert within(document, jobs) == ["new", "young"]
     assert [line.partition(" created")[0] for line in document["incomplete"]] == [
         f"{jobs} at {WORKSPACE}, as asked: those"
     ]
-    assert azure.asked[f"{WORKSPACE}/jobs".lower()] == 2  # the third page is not asked for
+    assert azure.requests[f"{WORKSPACE}/jobs".lower()] == 2  # the third page is not requested
     assert within(collected(azure, "--jobs-since", "P55D"), jobs) == ["new", "old", "older", "young"]
     document = collected(azure, "--jobs-since", "P1Y", "--max-jobs", "3")
     assert within(document, jobs) == ["new", "old", "young"]
@@ -232,11 +235,11 @@ def test_jobs_are_bounded_by_age_and_by_number() -> None:
 
 
 def test_versions_are_bounded() -> None:
-    """The newest of each; one line says so for all models of a workspace."""
-    azure = Azure(page=10).hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
+    """The newest of each; one line states it for all models of a workspace."""
+    azure = Azure(page=10).add({"id": WORKSPACE, "location": "eastus", "properties": {}})
     for model in ("a", "b"):
-        azure.hold({"id": f"{WORKSPACE}/models/{model}", "properties": {}})
-        azure.hold(*({"id": f"{WORKSPACE}/models/{model}/versions/{number}", "properties": {}} for number in range(12)))
+        azure.add({"id": f"{WORKSPACE}/models/{model}", "properties": {}})
+        azure.add(*({"id": f"{WORKSPACE}/models/{model}/versions/{number}", "properties": {}} for number in range(12)))
     document = collected(azure)
     assert len(within(document, f"{ML}/workspaces/models/versions")) == 20
     place = f"{ML}/workspaces/models/versions at {WORKSPACE.lower()}"
@@ -245,18 +248,18 @@ def test_versions_are_bounded() -> None:
     assert collected(azure)["incomplete"] == [f"{place}: not allowed (403 AuthorizationFailed)"]
 
 
-def test_a_compute_that_its_list_shows_in_part_is_asked_for_alone() -> None:
+def test_a_compute_that_its_list_shows_in_part_is_requested_alone() -> None:
     """The list leaves out the inner properties of AKS."""
     whole = {"id": f"{WORKSPACE}/computes/k", "properties": {"computeType": "AKS", "properties": {"agentCount": 3}}}
-    azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}}, whole)
+    azure = Azure().add({"id": WORKSPACE, "location": "eastus", "properties": {}}, whole)
     azure.lists[f"{WORKSPACE}/computes".lower()] = [{**whole, "properties": {"computeType": "AKS", "properties": None}}]
     [compute] = [one for one in collected(azure)["resources"] if one["id"] == whole["id"]]
     assert compute["properties"]["properties"] == {"agentCount": 3}
 
 
-def test_quotas_come_from_what_machine_learning_says() -> None:
+def test_quotas_come_from_machine_learning() -> None:
     """By family, region and scope; totals and what is not limited are none."""
-    azure = Azure().hold({"id": WORKSPACE, "location": "East US", "properties": {}})
+    azure = Azure().add({"id": WORKSPACE, "location": "East US", "properties": {}})
     place = f"{ROOT}/providers/{ML}/locations/eastus/usages".lower()
     azure.lists[place] = [
         quota(ROOT, "vmFamily", "Standard NCSv3 Family Cluster Dedicated vCPUs", 100),
@@ -276,16 +279,16 @@ def test_quotas_come_from_what_machine_learning_says() -> None:
 
 
 def quota(scope: str, kind: str, name: str, limit: int) -> JsonObject:
-    """A usage as Machine Learning answers it."""
+    """A usage as Machine Learning returns it."""
     kind = f"{ML}/{kind}/usages"
     return {"id": f"{scope}/usages/x", "type": kind, "limit": limit, "currentValue": 1, "name": {"value": name}}
 
 
-def test_metrics_are_told_in_the_words_of_a_snapshot() -> None:
+def test_metrics_have_the_names_of_a_snapshot() -> None:
     """The percentile is that of the highest value of each hour; a day with no point begins nothing."""
     computes = [f"{WORKSPACE}/computes/cpu", f"{WORKSPACE}/computes/vm"]
     machine = f"{GROUP}/providers/Microsoft.Compute/virtualMachines/m"
-    azure = Azure().hold(
+    azure = Azure().add(
         {"id": WORKSPACE, "location": "eastus", "properties": {}},
         {"id": computes[0], "name": "cpu", "properties": {"computeType": "AmlCompute", "properties": {}}},
         {
@@ -311,7 +314,7 @@ def test_metrics_are_told_in_the_words_of_a_snapshot() -> None:
 
 
 def measured(name: str, points: list[JsonObject], split: list[JsonObject]) -> JsonObject:
-    """What Azure Monitor answers of one metric."""
+    """The response of Azure Monitor for one metric."""
     return {"value": [{"name": {"value": name}, "timeseries": [{"metadatavalues": split, "data": points}]}]}
 
 
@@ -335,7 +338,7 @@ def measured(name: str, points: list[JsonObject], split: list[JsonObject]) -> Js
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_asked(arguments: tuple[str, ...], message: str) -> None:
+def test_what_does_not_fit_is_refused_before_any_request(arguments: tuple[str, ...], message: str) -> None:
     """Exit 3, with the remedy."""
     ran = policyeng("snapshot", "collect", *arguments)
     assert ran.returncode == 3
@@ -362,7 +365,7 @@ def test_each_cloud_has_its_own_hosts(name: str, host: str, authority: str) -> N
     assert (own.endpoint, own.audience) == ("https://arm.stack.example:444", "https://arm.stack.example:444/.default")
 
 
-def test_without_the_libraries_it_says_what_to_install() -> None:
+def test_without_the_libraries_it_names_what_to_install() -> None:
     """They are an extra."""
     with patch("policyeng.audit.collection.azure.find_spec", return_value=None):
         ran = policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION)
@@ -371,8 +374,8 @@ def test_without_the_libraries_it_says_what_to_install() -> None:
 
 def test_it_writes_a_file_and_can_be_quiet(tmp_path: Path) -> None:
     """What is in the file is what would be printed."""
-    azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}}).deny(f"{WORKSPACE}/jobs")
-    ran = asked(azure, "--output", str(tmp_path / "s.json"), "--quiet")
+    azure = Azure().add({"id": WORKSPACE, "location": "eastus", "properties": {}}).deny(f"{WORKSPACE}/jobs")
+    ran = run_collect(azure, "--output", str(tmp_path / "s.json"), "--quiet")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     document = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
     assert (document["scope"], within(document, f"{ML}/workspaces")) == (ROOT, ["ws"])
@@ -393,11 +396,11 @@ COMPLIANT = f"{WORKSPACE}-ml"
 def baselines() -> list[JsonObject]:
     """The resources of the compliant estate that concern Machine Learning."""
     paths = sorted((SAMPLES.parent / "baselines").glob("*.json"))
-    held: list[JsonObject] = [json.loads(path.read_bytes()) for path in paths]
-    return [one for one in held if is_asked_for(one, held)]
+    resources: list[JsonObject] = [json.loads(path.read_bytes()) for path in paths]
+    return [one for one in resources if is_requested(one, resources)]
 
 
-#: The version of the API that each further type is asked with.
+#: The version of the API in requests for each further type.
 VERSIONS = {
     "microsoft.authorization/locks": "2020-05-01",
     "microsoft.authorization/policyassignments": "2023-04-01",
@@ -426,23 +429,23 @@ VERSIONS = {
 def test_what_surrounds_a_workspace_is_read(arguments: tuple[str, ...]) -> None:
     """Settings, locks, alerts, plans, policy, the services that it names; each with the version of its API."""
     versions: dict[str, set[str]] = {}
-    azure, held = Azure(), baselines()
-    azure.hold(*held)
+    azure, resources = Azure(), baselines()
+    azure.add(*resources)
     connection = f"{COMPLIANT}/privateEndpointConnections/pe-ws"
-    azure.hold({"id": connection, "type": f"{ML}/workspaces/privateEndpointConnections", "properties": {}})
-    real = azure.answer
+    azure.add({"id": connection, "type": f"{ML}/workspaces/privateEndpointConnections", "properties": {}})
+    real = azure.respond
 
-    def answered(path: str, query: dict[str, str]) -> Answer:
+    def respond(path: str, query: dict[str, str]) -> Response:
         parts = path.lower().rpartition("/providers/")[2].split("/")
         versions.setdefault("/".join((parts[0], *parts[1::2])), set()).add(query.get("api-version", ""))
         return real(path, query)
 
-    with patch.object(azure, "answer", answered):
+    with patch.object(azure, "respond", respond):
         document = collected(azure, *arguments)
     read = {one["id"].lower() for one in document["resources"]}
     expected = [
         one
-        for one in held
+        for one in resources
         if one["type"].lower() in VERSIONS and (not arguments or f"/{ML}/registries/" not in one["id"])
     ]
     assert len(expected) > 20
@@ -481,9 +484,7 @@ def test_what_surrounds_a_workspace_is_read(arguments: tuple[str, ...]) -> None:
 )
 def test_further_lists_are_covered_unless_they_are_refused(kind: str, denied: str, scope: str, elsewhere: str) -> None:
     """A refusal is a line of `incomplete`, and the list is then not covered there."""
-    whole, partly = (
-        collected(azure) for azure in (Azure().hold(*baselines()), Azure().hold(*baselines()).deny(denied))
-    )
+    whole, partly = (collected(azure) for azure in (Azure().add(*baselines()), Azure().add(*baselines()).deny(denied)))
     covered = [
         entry.partition(" at ")[2] for entry in whole["covers"] if entry.lower().startswith(f"{kind} at ".lower())
     ]
@@ -501,7 +502,7 @@ def test_an_initiative_that_is_assigned_is_read() -> None:
     """A single definition is not: its id is all that policies look at."""
     initiative = f"{ROOT}/providers/Microsoft.Authorization/policySetDefinitions/ours"
     definition = f"{ROOT}/providers/Microsoft.Authorization/policyDefinitions/one"
-    azure = Azure().hold(
+    azure = Azure().add(
         {"id": WORKSPACE, "location": "eastus", "properties": {}},
         {"id": initiative, "properties": {"policyDefinitions": []}},
         {"id": definition, "properties": {}},

@@ -20,7 +20,7 @@ from policyeng.sources import read_inputs
 from tests.azure_fake import GROUP, ML, ROOT, WORKSPACE, Azure, error
 from tests.bundles import deny_when, rego, write
 from tests.command import policyeng
-from tests.test_audit_azure_collect import collected, is_asked_for, sample
+from tests.test_audit_azure_collect import collected, is_requested, sample
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 COMPUTES, JOBS = f"{ML}/workspaces/computes", f"{ML}/workspaces/jobs"
@@ -35,7 +35,7 @@ def two_workspaces() -> Azure:
     """A subscription with two of them, each with a compute, an endpoint and a deployment of that."""
     azure = Azure()
     for home in (WORKSPACE, SECOND):
-        azure.hold(
+        azure.add(
             {"id": home, "location": "eastus", "properties": {}},
             {"id": f"{home}/computes/c", "properties": {"computeType": "AmlCompute", "properties": {}}},
             {"id": f"{home}/onlineEndpoints/e", "properties": {}},
@@ -53,8 +53,8 @@ def outcomes(bundle: Bundle, document: JsonObject) -> dict[tuple[str, str, str],
     """What is found in a snapshot, which is read without a complaint."""
     inputs = read_inputs(["-"], stdin=json.dumps(document).encode())
     assert inputs.problems == ()
-    said = evaluate(bundle, inputs.snapshot, as_of=AS_OF)
-    return {(one.policy, one.resource.lower(), one.resource_type): one.outcome.value for one in said.findings}
+    evaluation = evaluate(bundle, inputs.snapshot, as_of=AS_OF)
+    return {(one.policy, one.resource.lower(), one.resource_type): one.outcome.value for one in evaluation.findings}
 
 
 def test_what_lies_in_workspaces_is_covered_for_the_subscription() -> None:
@@ -71,7 +71,7 @@ def test_what_lies_in_workspaces_is_covered_for_the_subscription() -> None:
     assert document["covers"] == sorted(document["covers"])
 
 
-def test_the_scope_that_was_asked_for_is_covered_and_no_more() -> None:
+def test_the_requested_scope_is_covered_and_no_more() -> None:
     """A resource group or a workspace; budgets and reservations are those of the subscription."""
     grouped = collected(two_workspaces(), "--resource-group", "rg-ml")
     alone = collected(two_workspaces(), "--resource-group", "rg-ml", "--workspace", "ws")
@@ -93,17 +93,17 @@ def test_the_scope_that_was_asked_for_is_covered_and_no_more() -> None:
     ],
 )
 def test_a_list_that_was_not_read_is_not_covered(denied: str, kind: str, covered: list[str]) -> None:
-    """It stays in `incomplete`; what was read beside it is covered all the same."""
+    """It stays in `incomplete`; what was read besides is covered all the same."""
     document = collected(two_workspaces().deny(denied))
     assert places(document, kind) == covered
     assert any(kind.startswith(line.partition(" at ")[0]) for line in document["incomplete"])
 
 
-def test_a_list_of_which_only_a_part_was_asked_for_is_not_covered(bundle: Bundle) -> None:
+def test_a_list_that_was_requested_in_part_is_not_covered(bundle: Bundle) -> None:
     """Jobs that are too old: it is bounded, which changes no finding."""
     azure = two_workspaces()
     created = (datetime.now(UTC) - timedelta(days=99)).isoformat()
-    azure.hold({"id": f"{SECOND}/jobs/old", "properties": {"jobType": "Command"}, "systemData": {"createdAt": created}})
+    azure.add({"id": f"{SECOND}/jobs/old", "properties": {"jobType": "Command"}, "systemData": {"createdAt": created}})
     document = collected(azure)
     assert places(document, JOBS) == [WORKSPACE]
     whole = {**document, "covers": [*document["covers"], f"{JOBS} at {ROOT}"]}
@@ -111,10 +111,10 @@ def test_a_list_of_which_only_a_part_was_asked_for_is_not_covered(bundle: Bundle
 
 
 def test_a_target_that_is_gone_is_known_to_be_gone(bundle: Bundle) -> None:
-    """It was asked for by its id; others of its type were not."""
+    """It was requested by its id; others of its type were not."""
     machine = f"{GROUP}/providers/{MACHINES}/gone"
     compute = {"computeType": "VirtualMachine", "properties": {}, "resourceId": machine}
-    azure = two_workspaces().hold({"id": f"{WORKSPACE}/computes/vm", "properties": compute})
+    azure = two_workspaces().add({"id": f"{WORKSPACE}/computes/vm", "properties": compute})
     document = collected(azure)
     assert places(document, MACHINES) == [machine.lower()]
     assert outcomes(bundle, document)["AML-OPS-103", f"{WORKSPACE}/computes/vm".lower(), COMPUTES] == "fail"
@@ -125,8 +125,8 @@ def test_a_target_that_is_gone_is_known_to_be_gone(bundle: Bundle) -> None:
 @pytest.mark.parametrize("name", ["compliant.json", "training.json", "inference.json"])
 def test_a_subscription_decides_as_if_it_were_all(bundle: Bundle, name: str) -> None:
     """Every list that our policies look into was read, or is bounded: to cover everything changes nothing."""
-    held = [one for one in sample(name)["resources"] if is_asked_for(one, sample(name)["resources"])]
-    document = collected(Azure().hold(*held), subscription=held[0]["id"].split("/")[2])
+    resources = [one for one in sample(name)["resources"] if is_requested(one, sample(name)["resources"])]
+    document = collected(Azure().add(*resources), subscription=resources[0]["id"].split("/")[2])
     whole = {**document, "covers": [f"{kind} at /" for kind in (*LISTED, *FURTHER)]}
     assert outcomes(bundle, document) == outcomes(bundle, whole)
 
@@ -136,11 +136,11 @@ def test_a_subscription_decides_as_if_it_were_all(bundle: Bundle, name: str) -> 
 )
 def test_a_list_that_is_lost_passes_nothing_that_fails(bundle: Bundle, kind: str) -> None:
     """More information makes no finding worse: what passes without a list passes with it."""
-    held = [
-        one for one in sample("compliant.json")["resources"] if is_asked_for(one, sample("compliant.json")["resources"])
+    resources = [
+        one for one in sample("compliant.json")["resources"] if is_requested(one, sample("compliant.json")["resources"])
     ]
-    subscription = held[0]["id"].split("/")[2]
-    azure = Azure().hold(*held)
+    subscription = resources[0]["id"].split("/")[2]
+    azure = Azure().add(*resources)
     whole = outcomes(bundle, collected(azure, subscription=subscription))
     broken = outcomes(bundle, collected(azure.deny(f"/{kind}"), subscription=subscription))
     passed = [key for key, outcome in broken.items() if outcome == "pass"]
@@ -148,7 +148,7 @@ def test_a_list_that_is_lost_passes_nothing_that_fails(bundle: Bundle, kind: str
     assert [key for key in passed if whole.get(key) == "fail"] == []
 
 
-def test_a_policy_that_looks_for_what_nobody_collects_is_unknown(tmp_path: Path) -> None:
+def test_a_policy_that_looks_for_what_is_not_collected_is_unknown(tmp_path: Path) -> None:
     """The reason names what is missing; a second file that states it decides."""
     kind = "Microsoft.Storage/storageAccounts"
     condition = f'count(object.get(input.snapshot.by_type, "{kind.lower()}", [])) == 0'
@@ -169,11 +169,11 @@ def test_a_thousand_workspaces_are_few_entries() -> None:
     """Those in which a list is missing cost an entry for each other one."""
     homes = [f"{GROUP}/providers/{ML}/workspaces/w{number}" for number in range(1000)]
     resources = [{"id": home, "type": f"{ML}/workspaces"} for home in homes]
-    asked = [(f"{ML}/workspaces", ROOT), *((COMPUTES, home) for home in homes)]
-    whole = find_covered(asked, [], resources)
+    requested = [(f"{ML}/workspaces", ROOT), *((COMPUTES, home) for home in homes)]
+    whole = find_covered(requested, [], resources)
     assert f"{COMPUTES} at {ROOT}" in whole
     assert sum(entry.startswith(f"{COMPUTES} at") for entry in whole) == 1
-    broken = find_covered(asked, [(COMPUTES, f"{homes[7]}/computes/c")], resources)
+    broken = find_covered(requested, [(COMPUTES, f"{homes[7]}/computes/c")], resources)
     covered = [entry.partition(" at ")[2] for entry in broken if entry.startswith(f"{COMPUTES} at")]
     assert sorted(covered) == sorted(home for home in homes if home != homes[7])
     assert not any(is_at_or_under(homes[7], scope) for scope in covered)

@@ -1,4 +1,4 @@
-"""Live Azure as an estate of the configuration: collected, judged and kept by `audit run`."""
+"""Live Azure as an estate of the configuration: collected, evaluated and kept by `audit run`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIVE = f'[[estates]]\nname = "live"\nsubscription = "{SUBSCRIPTION}"\n'
 
 
 def audited(azure: Azure, folder: Path, *words: str, more: str = "") -> Ran:
-    """What a command on the audits of an estate in live Azure says."""
+    """The result of a command on the audits of an estate in live Azure."""
     (folder / "policyeng.toml").write_text(f"{LIVE}{more}", encoding="utf-8")
     with served(azure) as environ, patch.dict(os.environ, environ):
         return policyeng("audit", *words, folder=folder)
@@ -24,7 +24,7 @@ def audited(azure: Azure, folder: Path, *words: str, more: str = "") -> Ran:
 
 def open_workspace() -> Azure:
     """A workspace that is open to all."""
-    return Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {"publicNetworkAccess": "Enabled"}})
+    return Azure().add({"id": WORKSPACE, "location": "eastus", "properties": {"publicNetworkAccess": "Enabled"}})
 
 
 def test_a_subscription_is_one_part_that_is_kept(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_subscription_is_one_part_that_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_workspace_is_read_as_the_snapshot_command_reads_it(tmp_path: Path) -> None:
-    """The findings are those of `check` on what it writes, also where another process asks."""
+    """The findings are those of `check` on what it writes, also where another process sends the requests."""
     more = 'resource_group = "rg-ml"\nworkspace = "ws"\n'
     azure = open_workspace().deny(f"{WORKSPACE}/computes")
     ran = audited(azure, tmp_path, "run", "live", "--jobs", "2", more=more)
@@ -50,7 +50,7 @@ def test_a_workspace_is_read_as_the_snapshot_command_reads_it(tmp_path: Path) ->
 
 
 def test_a_subscription_that_cannot_be_read_fails_the_run(tmp_path: Path) -> None:
-    """The run says why; it never passes for an empty one."""
+    """The run states why; it never passes for an empty one."""
     azure = open_workspace()
     azure.faults["*"] = lambda _query, _times: error(403, "AuthorizationFailed")
     ran = audited(azure, tmp_path, "run", "live")
@@ -63,7 +63,7 @@ def test_a_subscription_that_cannot_be_read_fails_the_run(tmp_path: Path) -> Non
     [('cloud = "AzureMars"\n', "there is no cloud `AzureMars`"), ('resource_group = "a/b"\n', "`a/b` is no name")],
 )
 def test_what_does_not_fit_is_a_usage_error(tmp_path: Path, more: str, message: str) -> None:
-    """Nothing is asked, and nothing is kept."""
+    """Nothing is requested, and nothing is kept."""
     azure = open_workspace()
     ran = audited(azure, tmp_path, "run", "live", more=more)
-    assert (ran.returncode, message in ran.stderr, not azure.asked) == (3, True, True)
+    assert (ran.returncode, message in ran.stderr, not azure.requests) == (3, True, True)

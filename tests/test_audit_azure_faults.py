@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from policyeng.models import JsonObject
-from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, TOKEN, WORKSPACE, Answer, Azure, Fault, error, served
+from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, TOKEN, WORKSPACE, Azure, Fault, Response, error, served
 from tests.command import Ran, policyeng
 
 TYPE = f"{ML}/workspaces"
@@ -25,29 +25,29 @@ QUICK = ("--patience", "PT0.5S")
 
 
 def estate() -> Azure:
-    """A workspace with three clusters and a job, beside a network."""
-    azure = Azure(page=2).hold({"id": WORKSPACE, "type": TYPE, "location": "eastus", "properties": {}})
+    """A workspace with three clusters and a job, and a network."""
+    azure = Azure(page=2).add({"id": WORKSPACE, "type": TYPE, "location": "eastus", "properties": {}})
     for name in ("a", "b", "c"):
         inner = {"vmSize": "Standard_DS3_v2", "scaleSettings": {"maxNodeCount": 2, "minNodeCount": 0}}
-        azure.hold(
+        azure.add(
             {
                 "id": f"{COMPUTES}/{name}",
                 "properties": {"computeType": "AmlCompute", "properties": inner},
                 "location": "eastus",
             }
         )
-    azure.hold({"id": f"{WORKSPACE}/jobs/j", "properties": {"jobType": "Command"}})
-    return azure.hold({"id": f"{GROUP}/providers/Microsoft.Network/virtualNetworks/v", "properties": {}})
+    azure.add({"id": f"{WORKSPACE}/jobs/j", "properties": {"jobType": "Command"}})
+    return azure.add({"id": f"{GROUP}/providers/Microsoft.Network/virtualNetworks/v", "properties": {}})
 
 
-def asked(azure: Azure, *arguments: str) -> Ran:
-    """What the command says."""
+def run_collect(azure: Azure, *arguments: str) -> Ran:
+    """The result of the command."""
     with served(azure) as environ, patch.dict(os.environ, environ):
         return policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION, *QUICK, *arguments)
 
 
 def missing(ran: Ran) -> list[str]:
-    """What the snapshot says is missing, as the user is told, too."""
+    """What the snapshot states as missing, as in the message for the user."""
     assert ran.returncode == 0, ran.stderr
     lines: list[str] = json.loads(ran.stdout).get("incomplete", [])
     assert [line for line in ran.stderr.splitlines() if "incomplete" in line] == [
@@ -61,33 +61,33 @@ def names(ran: Ran) -> set[str]:
     return {one["id"].rpartition("/")[2] for one in json.loads(ran.stdout)["resources"] if "/computes/" in one["id"]}
 
 
-def failing(times: int, answer: Answer) -> Fault:
-    """A fault of so many answers, after which all is well."""
-    return lambda _query, before: answer if before < times else None
+def failing(times: int, response: Response) -> Fault:
+    """A fault of so many responses, after which all is well."""
+    return lambda _query, before: response if before < times else None
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         error(429, "TooManyRequests", Retry_After="0.05"),
         error(503, "ServerBusy", Retry_After="0.05"),
         error(500, "InternalServerError"),
-        Answer(body=b'{"value": []}', cut=5),
-        Answer(slow=1.0),
+        Response(body=b'{"value": []}', cut=5),
+        Response(slow=1.0),
     ],
     ids=["throttled", "busy", "failed", "cut", "slow"],
 )
-def test_what_passes_is_tried_again(answer: Answer) -> None:
+def test_what_passes_is_tried_again(response: Response) -> None:
     """The user sees nothing of it."""
     azure = estate()
-    azure.faults[COMPUTES.lower()] = failing(1, answer)
+    azure.faults[COMPUTES.lower()] = failing(1, response)
     with patch("policyeng.audit.collection.azure.READ_TIMEOUT", 0.5):
-        ran = asked(azure)
+        ran = run_collect(azure)
     assert (missing(ran), names(ran)) == ([], {"a", "b", "c"})
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("response", "reason"),
     [
         (error(403, "AuthorizationFailed"), "not allowed (403 AuthorizationFailed)"),
         (
@@ -101,31 +101,31 @@ def test_what_passes_is_tried_again(answer: Answer) -> None:
         (error(500, "InternalServerError"), "failed (500 InternalServerError)"),
         (error(400, "BadRequest"), "refused (400 BadRequest)"),
         (error(400, "NoRegisteredProviderFound"), "refused (400 NoRegisteredProviderFound)"),
-        (Answer(302, b"", {"Location": "https://elsewhere.example/"}), "refused (302)"),
-        (Answer(body=b'{"value": [], "nextLink": "https://a.b/", "valu'), "the answer is not a JSON object"),
-        (Answer(body=b'{"value": [], "value": [1]}'), "the answer is not a JSON object"),
-        (Answer(body={"values": []}), "the answer has no `value` that is a list"),
-        (Answer(body=b"[]"), "the answer is not a JSON object"),
-        (Answer(body=b'{"value": []}', cut=5), "the connection was cut, again and again"),
-        (Answer(body={"value": [{"name": "x"}]}), "an entry is left out: not a resource, because"),
+        (Response(302, b"", {"Location": "https://elsewhere.example/"}), "refused (302)"),
+        (Response(body=b'{"value": [], "nextLink": "https://a.b/", "valu'), "the answer is not a JSON object"),
+        (Response(body=b'{"value": [], "value": [1]}'), "the answer is not a JSON object"),
+        (Response(body={"values": []}), "the answer has no `value` that is a list"),
+        (Response(body=b"[]"), "the answer is not a JSON object"),
+        (Response(body=b'{"value": []}', cut=5), "the connection was cut, again and again"),
+        (Response(body={"value": [{"name": "x"}]}), "an entry is left out: not a resource, because"),
     ],
 )
-def test_what_stays_wrong_is_told_and_costs_only_itself(answer: Answer, reason: str) -> None:
+def test_what_stays_wrong_is_reported_and_costs_only_itself(response: Response, reason: str) -> None:
     """One line, in a form that evaluation understands; everything else is there."""
     azure = estate()
-    azure.faults[COMPUTES.lower()] = lambda _query, _times: answer
-    ran = asked(azure)
+    azure.faults[COMPUTES.lower()] = lambda _query, _times: response
+    ran = run_collect(azure)
     [line] = missing(ran)
     assert line.startswith(f"{TYPE}/computes at {WORKSPACE}: {reason}")
     assert {one["id"] for one in json.loads(ran.stdout)["resources"]} >= {WORKSPACE, f"{WORKSPACE}/jobs/j"}
 
 
-def test_slow_answers_are_given_up() -> None:
-    """An answer that does not come is no answer."""
+def test_slow_responses_are_given_up() -> None:
+    """A response that does not come is a fault."""
     azure = estate()
-    azure.faults[COMPUTES.lower()] = lambda _query, _times: Answer(slow=0.6)
+    azure.faults[COMPUTES.lower()] = lambda _query, _times: Response(slow=0.6)
     with patch("policyeng.audit.collection.azure.READ_TIMEOUT", 0.2):
-        assert missing(asked(azure)) == [f"{TYPE}/computes at {WORKSPACE}: no answer within 0.2 s"]
+        assert missing(run_collect(azure)) == [f"{TYPE}/computes at {WORKSPACE}: no answer within 0.2 s"]
 
 
 def test_what_is_not_there_is_absent() -> None:
@@ -138,7 +138,7 @@ def test_what_is_not_there_is_absent() -> None:
     azure.faults[f"{WORKSPACE}/services".lower()] = lambda _query, _times: error(400, "NoRegisteredProviderFound")
     unused = error(409, "MissingSubscriptionRegistration")
     azure.faults[f"{ROOT}/providers/microsoft.advisor".lower()] = lambda _query, _times: unused
-    assert missing(asked(azure)) == []
+    assert missing(run_collect(azure)) == []
 
 
 @pytest.mark.parametrize(
@@ -154,22 +154,22 @@ def test_pages_lead_nowhere_else(link: object, reason: str) -> None:
     azure = estate()
     first = azure.single[f"{COMPUTES}/a".lower()]
 
-    def astray(_query: dict[str, str], _times: int) -> Answer:
+    def astray(_query: dict[str, str], _times: int) -> Response:
         there = link.format(address=azure.address, path=COMPUTES) if isinstance(link, str) else link
-        return Answer(body={"value": [first], "nextLink": there})
+        return Response(body={"value": [first], "nextLink": there})
 
     azure.faults[COMPUTES.lower()] = astray
-    ran = asked(azure)
+    ran = run_collect(azure)
     assert (missing(ran), names(ran)) == ([f"{TYPE}/computes at {WORKSPACE}: {reason}"], {"a"})
 
 
 def test_a_further_page_that_is_lost_leaves_the_first_ones() -> None:
-    """What could be read is judged, and that it is not all is known."""
+    """What could be read is evaluated, and that it is not all is known."""
     azure = estate()
     azure.faults[COMPUTES.lower()] = lambda query, _times: (
         error(403, "AuthorizationFailed") if "skip" in query else None
     )
-    ran = asked(azure)
+    ran = run_collect(azure)
     [line] = missing(ran)
     assert line.endswith("computes at " + WORKSPACE + ": a further page: not allowed (403 AuthorizationFailed)")
     assert names(ran) == {"a", "b"}
@@ -178,8 +178,8 @@ def test_a_further_page_that_is_lost_leaves_the_first_ones() -> None:
 def test_policies_that_need_what_is_denied_are_unknown() -> None:
     """From the refusal to the report: neither pass nor fail."""
     azure = estate().deny(COMPUTES)
-    azure.hold({"id": f"{WORKSPACE}/jobs/k", "properties": {"jobType": "Command", "computeId": f"{COMPUTES}/a"}})
-    shot = asked(azure)
+    azure.add({"id": f"{WORKSPACE}/jobs/k", "properties": {"jobType": "Command", "computeId": f"{COMPUTES}/a"}})
+    shot = run_collect(azure)
     ran = policyeng("check", "-", "--format", "json", "--as-of", "2026-06-01T00:00:00Z", stdin=shot.stdout)
     found = json.loads(ran.stdout)["findings"]
     on_computes = [one for one in found if one["resourceType"].endswith("/computes")]
@@ -192,7 +192,7 @@ def test_policies_that_need_what_is_denied_are_unknown() -> None:
 
 def test_workspaces_that_are_denied_leave_nothing_in_them_known() -> None:
     """All that lies in them is unknown with them."""
-    ran = asked(estate().deny(f"{ROOT}/providers/{TYPE}"))
+    ran = run_collect(estate().deny(f"{ROOT}/providers/{TYPE}"))
     kinds = {line.partition(" at ")[0].removeprefix(TYPE) for line in missing(ran)}
     assert {"", "/computes", "/jobs", "/onlineEndpoints", "/onlineEndpoints/deployments", "/datastores"} <= kinds
 
@@ -201,16 +201,16 @@ def test_workspaces_that_are_denied_leave_nothing_in_them_known() -> None:
 def test_a_version_that_a_cloud_does_not_have_is_no_absence(status: int) -> None:
     """Of workspaces, jobs and what is named elsewhere; the network that could be read is no whole snapshot."""
     machine = f"{GROUP}/providers/Microsoft.Compute/virtualMachines/m"
-    azure = estate().hold({"id": f"{COMPUTES}/m", "properties": {"properties": {}, "resourceId": machine}})
+    azure = estate().add({"id": f"{COMPUTES}/m", "properties": {"properties": {}, "resourceId": machine}})
     code = {400: "NoRegisteredProviderFound", 404: "InvalidResourceType"}[status]
     for place in (f"{WORKSPACE}/jobs", machine):
         azure.faults[place.lower()] = lambda _query, _times: error(status, code)
-    assert missing(asked(azure)) == [
+    assert missing(run_collect(azure)) == [
         f"{TYPE}/jobs at {WORKSPACE}: refused ({status} {code})",
         f"microsoft.compute/virtualmachines at {machine.lower()}: refused ({status} {code})",
     ]
     azure.faults[f"{ROOT}/providers/{TYPE}".lower()] = lambda _query, _times: error(status, code)
-    assert f"{TYPE}/computes at {ROOT}: refused ({status} {code})" in missing(asked(azure))
+    assert f"{TYPE}/computes at {ROOT}: refused ({status} {code})" in missing(run_collect(azure))
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, "InvalidAuthenticationToken"), (403, "AuthorizationFailed")])
@@ -218,7 +218,7 @@ def test_a_subscription_that_is_wholly_denied_is_no_snapshot(tmp_path: Path, sta
     """An empty one would look as if all were well."""
     azure, output = estate(), tmp_path / "snapshot.json"
     azure.faults["*"] = lambda _query, _times: error(status, code)
-    ran = asked(azure, "--output", str(output))
+    ran = run_collect(azure, "--output", str(output))
     assert (ran.returncode, output.exists()) == (2, False)
     assert f"{ROOT}: nothing of it can be read: not allowed ({status} {code}); give the identity" in ran.stderr
 
@@ -227,13 +227,13 @@ def test_a_scope_that_is_not_there_is_no_snapshot() -> None:
     """Nor is one whose name is misspelt."""
     azure = estate()
     azure.faults[f"{ROOT}/resourcegroups/rg-m".lower()] = lambda _query, _times: error(404, "ResourceGroupNotFound")
-    ran = asked(azure, "--resource-group", "rg-m")
+    ran = run_collect(azure, "--resource-group", "rg-m")
     assert ran.returncode == 2
     assert f"{ROOT}/resourceGroups/rg-m: there is no such scope" in ran.stderr
 
 
-def test_nobody_to_ask_as_is_told_with_the_remedy() -> None:
-    """What azure-identity says stands in one line, without a traceback."""
+def test_missing_credentials_are_reported_with_the_remedy() -> None:
+    """The message of azure-identity is in one line, without a traceback."""
     with (
         served(estate()) as environ,
         patch.dict(os.environ, {**environ, "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential"}),
@@ -246,8 +246,8 @@ def test_nobody_to_ask_as_is_told_with_the_remedy() -> None:
     )
 
 
-def test_a_host_that_cannot_be_reached_is_told() -> None:
-    """Every question ends the same way, so there is nothing to judge."""
+def test_a_host_that_cannot_be_reached_is_reported() -> None:
+    """Every request ends the same way, so there is nothing to evaluate."""
     with served(estate()) as environ, patch.dict(os.environ, environ):
         ran = policyeng(
             "snapshot", "collect", "--subscription", SUBSCRIPTION, *QUICK, "--endpoint", "http://127.0.0.1:9"
@@ -256,11 +256,11 @@ def test_a_host_that_cannot_be_reached_is_told() -> None:
     assert "nothing of it can be read: the host cannot be reached; try again later" in ran.stderr
 
 
-def test_keys_are_never_asked_for_and_secrets_never_kept() -> None:
-    """Nothing but GET, no path that gives keys, and no secret or token in what is written or said."""
+def test_keys_are_never_requested_and_secrets_never_kept() -> None:
+    """Nothing but GET, no path that gives keys, and no secret or token in what is written or printed."""
     azure = estate()
     secret = {"key": "s3cret-2", "password": "s3cret-4"}
-    held: dict[str, JsonObject] = {
+    resources: dict[str, JsonObject] = {
         "connections/c": {"authType": "ApiKey", "credentials": {"key": "s3cret-1"}},
         "datastores/d": {"credentials": {"credentialsType": "AccountKey", "secrets": secret}},
         "jobs/k": {"environmentVariables": {"PLAIN": "s3cret-3", "N": 1}},
@@ -269,18 +269,18 @@ def test_keys_are_never_asked_for_and_secrets_never_kept() -> None:
             "properties": {"administratorAccount": {"username": "u", "password": "s3cret-5"}},
         },
     }
-    ran = asked(azure.hold(*({"id": f"{WORKSPACE}/{name}", "properties": own} for name, own in held.items())))
+    ran = run_collect(azure.add(*({"id": f"{WORKSPACE}/{name}", "properties": own} for name, own in resources.items())))
     assert missing(ran) == []
     assert not re.search(f"s3cret|{TOKEN}", ran.stdout + ran.stderr)
     assert azure.methods == {"GET"}
-    assert not [path for path in azure.asked if re.search(r"list\w*keys|secrets|credentials", path)]
+    assert not [path for path in azure.requests if re.search(r"list\w*keys|secrets|credentials", path)]
     assert azure.credentials == {f"Bearer {TOKEN}"}
 
 
 def test_an_interrupted_run_ends_at_once_and_leaves_no_file(tmp_path: Path) -> None:
-    """Also while answers are awaited."""
+    """Also while responses are awaited."""
     azure, output = estate(), tmp_path / "snapshot.json"
-    azure.faults[COMPUTES.lower()] = lambda _query, _times: Answer(slow=20)
+    azure.faults[COMPUTES.lower()] = lambda _query, _times: Response(slow=20)
     command = [sys.executable, "-m", "policyeng", "snapshot", "collect", "--subscription", SUBSCRIPTION]
     with served(azure) as environ:
         process = subprocess.Popen(
@@ -292,11 +292,11 @@ def test_an_interrupted_run_ends_at_once_and_leaves_no_file(tmp_path: Path) -> N
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         with process:
-            while not azure.asked[COMPUTES.lower()]:
+            while not azure.requests[COMPUTES.lower()]:
                 assert process.poll() is None
                 threading.Event().wait(0.01)
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=15) == 130  # before the answer comes
+            assert process.wait(timeout=15) == 130  # before the response comes
             assert process.stderr is not None
             assert process.stderr.read() == "policyeng: interrupted\n"
     assert list(tmp_path.iterdir()) == []

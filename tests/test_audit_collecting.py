@@ -28,22 +28,22 @@ from tests.bundles import workspace, write
 SNAPSHOT = orjson.dumps({"snapshotVersion": 1, "resources": [workspace("w", x=0, owner="o")]})
 
 
-class _Answers(BaseHTTPRequestHandler):
-    """Answers by path; `/private` wants the user `me` with `p:w`, and `/away` leads to another host."""
+class _Responses(BaseHTTPRequestHandler):
+    """Responds by path; `/private` wants the user `me` with `p:w`, and `/away` leads to another host."""
 
     def do_GET(self) -> None:  # as it is called
-        """Answer."""
+        """Respond."""
         path = self.path.partition("?")[0]
         expected = "Basic " + base64.b64encode(b"me:p:w").decode()
         if path == "/away":
             self.send_response(302)
-            self.send_header("Location", f"http://localhost:{self.headers['Host'].rpartition(':')[2]}/asked")
+            self.send_header("Location", f"http://localhost:{self.headers['Host'].rpartition(':')[2]}/moved")
             self.end_headers()
         elif path == "/elsewhere":
             self.send_response(302)
             self.send_header("Location", "ftp://elsewhere/x")
             self.end_headers()
-        elif path == "/asked":
+        elif path == "/moved":
             self._give(str(self.headers.get("Authorization")).encode())
         elif path == "/short":
             self.send_response(200)
@@ -64,13 +64,13 @@ class _Answers(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # as it is called
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[str]:
     """Host and port of a server."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Responses) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"127.0.0.1:{server.server_address[1]}"
@@ -79,7 +79,7 @@ def host() -> Iterator[str]:
 
 
 def parts(*inputs: str | Path) -> list[tuple[str, int | None, list[str]]]:
-    """The parts of an estate: names, resources (None where nothing was read), and what is said of them."""
+    """The parts of an estate: names, resources (None where nothing was read), and their problems."""
     estate = EstateSettings(name="e", inputs=tuple(map(str, inputs)))
     return [
         (part.name, None if part.snapshot is None else len(part.snapshot.resources), [p.message for p in part.problems])
@@ -97,23 +97,23 @@ def test_each_file_of_a_directory_is_a_part_by_its_path(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:
-    """One that holds nothing to judge is then an error."""
+    """One with nothing to evaluate is then an error."""
     write(tmp_path, {"w.json": SNAPSHOT.decode(), "notes.json": '{"a": 1}'})
     assert parts(tmp_path / "w.json") == [("w.json", 1, [])]
-    (_, nothing, said) = parts(tmp_path / "notes.json")[0]
+    (_, nothing, message) = parts(tmp_path / "notes.json")[0]
     assert nothing is None
-    assert said[0].startswith("unsupported format")
+    assert message[0].startswith("unsupported format")
 
 
 def test_two_parts_of_one_name_are_an_error(tmp_path: Path) -> None:
-    """The first is judged, and the remedy named."""
+    """The first is evaluated, and the remedy named."""
     write(tmp_path, {"a/w.json": SNAPSHOT.decode(), "b/w.json": SNAPSHOT.decode()})
     found = parts(tmp_path / "a", tmp_path / "b")
     assert [part[:2] for part in found] == [("w.json", 1), ("w.json (2)", None)]
     assert "name the directory above both" in found[1][2][0]
 
 
-def test_an_input_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_input_is_reported(tmp_path: Path) -> None:
     """And hides no other."""
     write(tmp_path, {"w.json": SNAPSHOT.decode()})
     found = parts(tmp_path / "gone", tmp_path / "w.json")
@@ -122,13 +122,13 @@ def test_an_input_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 def test_a_url_is_a_part_without_its_secrets(host: str) -> None:
-    """User, password, query and fragment are neither in the name nor in what is said."""
+    """User, password, query and fragment are neither in the name nor in the message."""
     url = f"http://me:p%3Aw@{host}/private?sig=secret#x"
     assert parts(url) == [(f"http://{host}/private", 1, [])]
     wrong = f"http://me:wrong@{host}/private?sig=secret"
-    (name, nothing, said) = parts(wrong)[0]
+    (name, nothing, message) = parts(wrong)[0]
     assert (name, nothing) == (f"http://{host}/private", None)
-    assert said == ["the server answers 401; see that it can be reached, and that it may be read without signing in"]
+    assert message == ["the server answers 401; see that it can be reached, and that it may be read without signing in"]
     assert hide_secrets(url) == f"http://{host}/private"
 
 
@@ -140,7 +140,7 @@ def test_a_url_is_a_part_without_its_secrets(host: str) -> None:
         ("/short", "cut off 99 bytes before its end"),
     ],
 )
-def test_what_cannot_be_fetched_is_said(host: str, path: str, message: str) -> None:
+def test_what_cannot_be_fetched_is_reported(host: str, path: str, message: str) -> None:
     """With the URL as the place."""
     with pytest.raises(InputError, match=message) as refused:
         fetched(f"http://{host}{path}")
@@ -200,8 +200,8 @@ def test_an_estate_can_set_how_long_a_document_may_take(tmp_path: Path) -> None:
     assert f.deadline == timedelta(minutes=5)
 
 
-def test_a_server_that_is_not_there_is_said() -> None:
-    """As the system says it."""
+def test_a_missing_server_is_reported() -> None:
+    """With the message of the system."""
     with pytest.raises(InputError, match="connection refused"):
         fetched("http://127.0.0.1:1/x.json")
 
@@ -229,16 +229,16 @@ def test_a_run_states_its_inputs_without_secrets(host: str, tmp_path: Path) -> N
 
 
 def test_the_files_of_a_folder_can_be_one_part(tmp_path: Path) -> None:
-    """A workspace and its computes in files of their own are judged as `check` of their folder judges them."""
+    """A workspace and its computes in files of their own are evaluated as `check` of their folder evaluates them."""
     one, two = workspace("one"), workspace("two")
     compute = {"id": f"{one['id']}/computes/c", "type": f"{one['type']}/computes", "properties": {}}
     files = {"a/workspace.json": one, "a/deep/computes.json": compute, "two.json": two, "a/.hidden/x.json": two}
-    write(tmp_path / "in", {name: orjson.dumps(held).decode() for name, held in files.items()})
+    write(tmp_path / "in", {name: orjson.dumps(content).decode() for name, content in files.items()})
     estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
     found = {part.name: part.snapshot for part in parts_of(estate, load_bundle().wanted)}
 
-    assert {name: held and len(held.resources) for name, held in found.items()} == {"a": 2, "in": 1}
-    assert {origin.file for held in found.values() if held for origin in held.origins.values()} == {
+    assert {name: content and len(content.resources) for name, content in found.items()} == {"a": 2, "in": 1}
+    assert {origin.file for content in found.values() if content for origin in content.origins.values()} == {
         *("a/workspace.json", "a/deep/computes.json", "in/two.json")
     }
 
@@ -249,13 +249,13 @@ def test_a_folder_is_taken_over_until_a_file_comes_goes_or_changes(tmp_path: Pat
     estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
     wanted = load_bundle().wanted
     sources = [source for source in sources_of(estate) if isinstance(source, PartSource)]
-    asked = [read(source, wanted).queries for source in sources]
+    requests = [read(source, wanted).queries for source in sources]
 
-    assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [True, True]
+    assert [is_unchanged(source, one) for source, one in zip(sources, requests, strict=True)] == [True, True]
     write(tmp_path / "in", {"a/deep/more.json": "{}"})
-    assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [False, True]
+    assert [is_unchanged(source, one) for source, one in zip(sources, requests, strict=True)] == [False, True]
     (tmp_path / "in/b/w.json").write_bytes(SNAPSHOT + b" ")
-    assert not is_unchanged(sources[1], asked[1])
+    assert not is_unchanged(sources[1], requests[1])
 
 
 def test_what_is_excluded_is_no_part(tmp_path: Path) -> None:
@@ -269,6 +269,6 @@ def test_what_is_excluded_is_no_part(tmp_path: Path) -> None:
     assert [part.name for part in parts_of(estate, wanted, walk) if part.snapshot] == ["a/w.json"]
     together = estate.model_copy(update={"together": True})
     [source] = [one for one in sources_of(together, walk) if isinstance(one, PartSource)]
-    asked = read(source, wanted).queries
-    assert is_unchanged(source, asked)
-    assert not is_unchanged(replace(source, walk=FileWalk(excluded(["w.json"], tmp_path))), asked)
+    requests = read(source, wanted).queries
+    assert is_unchanged(source, requests)
+    assert not is_unchanged(replace(source, walk=FileWalk(excluded(["w.json"], tmp_path))), requests)

@@ -34,7 +34,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def state(bundle: Bundle, *resources: JsonObject, **more: object) -> State:
-    """Resources, judged at the usual clock unless `more` has another."""
+    """Resources, evaluated at the usual clock unless `more` has another."""
     return replace(State(bundle, snapshot(*resources), AS_OF), **more)  # type: ignore[arg-type]  # fields by name
 
 
@@ -84,7 +84,7 @@ def test_a_resource_that_comes_or_goes_is_the_cause(bundle: Bundle, there: bool,
 
 
 def test_another_resource_that_the_policy_looks_at_is_named(tmp_path: Path) -> None:
-    """The judged one stays as it is."""
+    """The evaluated one stays as it is."""
     hub = "input.snapshot.by_id[lower(input.resource.properties.hub)].properties.x > 1"
     bundle = bundle_of(tmp_path, deny_when(hub))
     spoke = workspace("w", hub=workspace("hub")["id"])
@@ -98,7 +98,7 @@ def test_another_resource_that_the_policy_looks_at_is_named(tmp_path: Path) -> N
     assert [change.path for change in cause.paths] == ["/properties/x"]
 
 
-def test_causes_that_need_each_other_stand_together_and_others_apart(tmp_path: Path) -> None:
+def test_causes_that_need_each_other_are_listed_together_and_others_apart(tmp_path: Path) -> None:
     """Undoing one of two that were both needed undoes the flip; of two that each suffice both have to be undone."""
     both = bundle_of(tmp_path / "and", deny_when("input.resource.properties.x + input.resource.properties.y == 2"))
     each = bundle_of(tmp_path / "or", X + "\n" + deny_when("input.resource.properties.y == 1"))
@@ -114,7 +114,7 @@ def test_causes_that_need_each_other_stand_together_and_others_apart(tmp_path: P
     assert [change.path for change in together.paths] == ["/properties/x", "/properties/y"]
 
 
-def test_a_policy_and_what_it_shares_with_others_are_told_apart(tmp_path: Path) -> None:
+def test_a_policy_and_what_it_shares_with_others_are_distinguished(tmp_path: Path) -> None:
     """By digests; of data with the places."""
     shared = deny_when("input.resource.properties.x == data.limits.most")
     one, other, shifted, library = (
@@ -134,7 +134,7 @@ def test_a_policy_and_what_it_shares_with_others_are_told_apart(tmp_path: Path) 
     assert [(change.path, change.before, change.after) for change in data.paths] == [("/limits/most", 1, 2)]
 
 
-def test_a_policy_that_comes_finds_what_nobody_looked_for(tmp_path: Path, bundle: Bundle) -> None:
+def test_a_new_policy_finds_what_no_other_looked_for(tmp_path: Path, bundle: Bundle) -> None:
     """And takes it with it when it goes."""
     second = rego("q", deny_when("input.resource.properties.y == 1"), identity="T-B-1")
     more = bundle_of(tmp_path / "more", files={"area/q/q.rego": second})
@@ -199,7 +199,7 @@ def test_the_clock_is_the_cause_where_nothing_else_is(tmp_path: Path) -> None:
     assert (cause.kind, cause.before, cause.after) == (CauseKind.CLOCK, "2026-06-01T00:00:00Z", "2026-06-08T00:00:00Z")
 
 
-def test_a_statement_beside_the_resources_is_a_cause(tmp_path: Path) -> None:
+def test_a_statement_of_the_snapshot_is_a_cause(tmp_path: Path) -> None:
     """Such as an approval, by its place."""
     bundle = bundle_of(tmp_path, deny_when('input.snapshot.approvals[_].status == "revoked"'))
     approval = {"id": "A-1", "scope": "/subscriptions/s", "status": "granted"}
@@ -261,8 +261,8 @@ def test_the_gate_is_that_of_check(tmp_path: Path) -> None:
 _ERROR = 'input.resource.properties.x == 1; to_number(concat("", ["a"])) == 1'
 
 
-def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of findings that are stored, where the same inputs no longer give what was found; without one nothing is said."""
+def test_another_engine_is_a_cause_where_it_decides_otherwise(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of findings that are stored, where the same inputs no longer give them; without one nothing is reported."""
     before = state(bundle, workspace("w", x=1))
     now = evaluate_state(before)
     passed = [one.model_copy(update={"outcome": Outcome.PASS, "denials": ()}) for one in now.findings]
@@ -283,8 +283,8 @@ def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, mon
     assert only_flip(compare_states(before, state(bundle, workspace("w", x=0)))).causes == ()
 
 
-def test_problems_say_of_which_side_they_are(bundle: Bundle) -> None:
-    """Those of both sides stand once."""
+def test_problems_name_their_side(bundle: Bundle) -> None:
+    """Those of both sides are listed once."""
     before = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403", "old: 1"]), AS_OF)
     after = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403"]), AS_OF)
 

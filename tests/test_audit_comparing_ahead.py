@@ -28,7 +28,7 @@ SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 SOURCE = Examples(BUNDLE)
 
 
-def said(found: Sequence[UpcomingChange]) -> list[tuple[datetime, str, CauseKind, str]]:
+def summary(found: Sequence[UpcomingChange]) -> list[tuple[datetime, str, CauseKind, str]]:
     """When, which policy, and the first cause."""
     causes = [(one, one.flip.causes[0][0]) for one in found]
     return [(one.at, one.flip.finding.policy, cause.kind, cause.change) for one, cause in causes]
@@ -48,7 +48,7 @@ def test_an_exemption_that_lapses_and_one_that_begins(tmp_path: Path) -> None:
 
     found = list(forecast_flips(state, AS_OF + 30 * DAY))
 
-    assert said(found) == [
+    assert summary(found) == [
         (AS_OF + 10 * DAY, "T-A-1", CauseKind.EXEMPTION, "lapsed"),
         (AS_OF + 15 * DAY, "T-A-1", CauseKind.EXEMPTION, "began"),
         (AS_OF + 20 * DAY, "T-A-1", CauseKind.EXEMPTION, "lapsed"),
@@ -58,7 +58,7 @@ def test_an_exemption_that_lapses_and_one_that_begins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("comparison", "later"), [(">=", timedelta(0)), (">", SECOND)])
 def test_the_second_at_which_a_policy_flips_is_found(tmp_path: Path, comparison: str, later: timedelta) -> None:
-    """From a date that stands in the resource, with the bound and after it."""
+    """From a date in the resource, with the bound and after it."""
     now = "time.parse_rfc3339_ns(input.as_of)"
     state = state_of(tmp_path, f"{now} {comparison} time.parse_rfc3339_ns(input.resource.properties.end)")
 
@@ -104,22 +104,22 @@ def test_what_is_foreseen_is_what_is_found_then(seed: int) -> None:
         for one in found:
             if one.at <= at:
                 (key,) = index_findings([one.flip.finding])
-                stands = one.flip.after is one.flip.finding.outcome and one.flip.exempt_after == bool(
+                remains = one.flip.after is one.flip.finding.outcome and one.flip.exempt_after == bool(
                     one.flip.finding.exemption
                 )
-                foreseen[key] = status_of(one.flip.finding) if stands else None
+                foreseen[key] = status_of(one.flip.finding) if remains else None
         then = {
             key: status_of(one)
             for key, one in index_findings(evaluate_state(replace(state, as_of=at)).findings).items()
         }
-        assert _standing(foreseen) == _standing(then), at
+        assert _remaining(foreseen) == _remaining(then), at
 
 
-def _standing(found: Mapping[FindingKey, Status | None]) -> Mapping[FindingKey, Status]:
+def _remaining(found: Mapping[FindingKey, Status | None]) -> Mapping[FindingKey, Status]:
     return {key: status for key, status in found.items() if status is not None and status.is_open}
 
 
-def test_an_outlook_fails_where_something_will_and_says_what_could_not_be_read(tmp_path: Path) -> None:
+def test_an_outlook_fails_where_something_will_and_names_what_could_not_be_read(tmp_path: Path) -> None:
     """Exit 1 for a new failure, 2 for a part without a snapshot, 0 for neither."""
     state = replace(state_of(tmp_path, "input.resource.properties.x == 1"), exemptions=[exemption("w", days=10)])
     unread = Ready("b", None, (Problem(level="error", message="broken"),))
@@ -134,7 +134,7 @@ def test_an_outlook_fails_where_something_will_and_says_what_could_not_be_read(t
 
 
 def test_the_newest_run_is_looked_ahead_from_any_clock(tmp_path: Path) -> None:
-    """With what that run judged with."""
+    """With the bundle and settings of that run."""
     audited = Audited(tmp_path)
     run = audited.audit(exemptions=[exemption("one", days=10)])
 

@@ -87,7 +87,7 @@ def test_a_comparison_reads_back_and_fits_the_schema(comparison: Comparison) -> 
 
 
 def test_the_published_schema_is_up_to_date(root: Path) -> None:
-    """`docs/diff.schema.json` is what the models say."""
+    """`docs/diff.schema.json` is the schema of the models."""
     published = (root / "docs" / "diff.schema.json").read_text(encoding="utf-8")
 
     assert published == json.dumps(diff_schema(), indent=2) + "\n", f"stale; write it with: {REGENERATE}"
@@ -168,11 +168,11 @@ def forms_of_everything() -> list[tuple[str, str]]:
             omitted=3,
         )
     ]
-    said: list[tuple[str, str]] = [(name, form(courses)) for name, form in trends.COURSES.items()]
-    said += [(name, form(lives)) for name, form in trends.LIVES.items()]
-    said += [(name, form(outlooks)) for name, form in forecast.FORMS.items()]
-    said += [(name, form(impacts)) for name, form in impact.FORMS.items()]
-    return said
+    forms: list[tuple[str, str]] = [(name, form(courses)) for name, form in trends.COURSES.items()]
+    forms += [(name, form(lives)) for name, form in trends.LIVES.items()]
+    forms += [(name, form(outlooks)) for name, form in forecast.FORMS.items()]
+    forms += [(name, form(impacts)) for name, form in impact.FORMS.items()]
+    return forms
 
 
 def test_hostile_names_do_nothing_in_any_form() -> None:

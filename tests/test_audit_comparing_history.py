@@ -42,7 +42,7 @@ def lives_on(audited: Audited, name: str) -> list[FindingHistory]:
 
 
 def test_a_finding_begins_is_fixed_and_reopened_each_with_its_cause(audited: Audited) -> None:
-    """Of the first run nobody knows more."""
+    """Of the first run no more is known."""
     audited.audit()
     put(audited, 0)
     audited.audit()
@@ -77,9 +77,9 @@ def test_exemptions_policies_and_parts_make_turns(audited: Audited, tmp_path: Pa
     audited.audit()
 
     (life,) = lives_on(audited, "one")
-    said = [(turn.run, turn.turn, turn.exempt, [c.kind for (c,) in turn.causes][:1]) for turn in life.turns]
+    turns = [(turn.run, turn.turn, turn.exempt, [c.kind for (c,) in turn.causes][:1]) for turn in life.turns]
 
-    assert said == [
+    assert turns == [
         (1, "began", False, []),
         (2, "changed", True, [CauseKind.EXEMPTION]),
         (3, "changed", False, [CauseKind.EXEMPTION]),
@@ -111,21 +111,21 @@ def test_what_is_in_a_part_that_cannot_be_read_is_lost_and_not_fixed(audited: Au
     assert [(p.new, p.fixed, p.lost, p.reopened) for p in points] == [(1, 0, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0)]
 
 
-def test_only_the_turns_that_are_wanted_are_told(audited: Audited) -> None:
+def test_only_the_selected_turns_are_listed(audited: Audited) -> None:
     """Of one run, of several findings of a part."""
     audited.audit()
     audited.put("a", {"one": {"x": 0}, "two": {"x": 1, "owner": "o"}})
     second = audited.audit()
 
     spans = audited.store.spans("production")
-    told = list(list_histories(audited.store, "production", spans, lambda run: run.number == second.number))
+    listed = list(list_histories(audited.store, "production", spans, lambda run: run.number == second.number))
 
-    assert [(life.policy, life.resource.rpartition("/")[2], life.turns[0].turn) for life in told] == [
+    assert [(life.policy, life.resource.rpartition("/")[2], life.turns[0].turn) for life in listed] == [
         ("T-A-1", "one", "fixed"),
         ("T-A-1", "two", "new"),
         ("T-B-1", "one", "new"),
     ]
-    assert [[at.path for (cause,) in life.turns[0].causes for at in cause.paths] for life in told] == [
+    assert [[at.path for (cause,) in life.turns[0].causes for at in cause.paths] for life in listed] == [
         ["/properties/x"],
         ["/properties/x"],
         ["/properties/owner"],
@@ -133,7 +133,7 @@ def test_only_the_turns_that_are_wanted_are_told(audited: Audited) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_course_is_what_comparing_run_with_run_says(audited: Audited, seed: int) -> None:
+def test_the_course_is_the_comparison_of_run_with_run(audited: Audited, seed: int) -> None:
     """Of estates, exemptions and clocks by chance: counts of spans against counts of comparisons."""
     random = Random(seed)  # noqa: S311  # nothing here is secret
     runs = []
@@ -197,8 +197,10 @@ def test_the_impact_of_other_policies_is_counted_by_policy_and_owner(audited: Au
     assert [exceeds([same, bare], most) for most in (None, 2, 1)] == [False, False, True]
 
 
-def test_an_impact_tells_what_is_judged_no_more_from_what_passes(audited: Audited, tmp_path: Path) -> None:
-    """And what could not be judged is a problem, with its part."""
+def test_an_impact_distinguishes_what_is_not_evaluated_any_more_from_what_passes(
+    audited: Audited, tmp_path: Path
+) -> None:
+    """And what could not be evaluated is a problem, with its part."""
     run = audited.audit()
     other = policies(tmp_path / "other", {"area/x/x.rego": rego("x", deny_when("false"))})
     gone = policies(tmp_path / "gone", {"area/y/y.rego": rego("y", deny_when("false"), identity="T-C-1")})

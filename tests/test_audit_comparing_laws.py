@@ -31,7 +31,7 @@ def pair_of(seed: int) -> tuple[Given, Given]:
     return before, drifted(random, SOURCE, before, SOURCE.drawn(random, kind="plausible"))
 
 
-def standing(evaluation: Evaluation) -> dict[FindingKey, Status | None]:
+def status_by_key(evaluation: Evaluation) -> dict[FindingKey, Status | None]:
     """The findings that do not pass."""
     found = index_findings(evaluation.findings)
     return {key: status_of(one) for key, one in found.items() if one.outcome is not Outcome.PASS}
@@ -49,8 +49,8 @@ def words(comparison: Comparison, *, mirrored: bool = False) -> list[tuple[objec
         for flip in getattr(comparison, name):
             sides = ((flip.before, flip.exempt_before), (flip.after, flip.exempt_after))
             title = {"new": "fixed", "fixed": "new"}.get(name, name) if mirrored else name
-            said = flip.finding.policy, flip.finding.resource.lower().rstrip("/")
-            found.append((title, *said, *(reversed(sides) if mirrored else sides)))
+            key = flip.finding.policy, flip.finding.resource.lower().rstrip("/")
+            found.append((title, *key, *(reversed(sides) if mirrored else sides)))
     return sorted(found, key=repr)
 
 
@@ -63,13 +63,15 @@ def test_every_finding_is_in_one_list_and_the_way_back_mirrors_it(seed: int) -> 
     comparison = compare_states(before, after, with_causes=False)
     persisting = sorted(index_findings(comparison.persisting))
 
-    assert sorted(about(comparison.new, comparison.changed) + persisting) == sorted(standing(evaluate_state(after)))
+    assert sorted(about(comparison.new, comparison.changed) + persisting) == sorted(
+        status_by_key(evaluate_state(after))
+    )
     assert sorted(about(comparison.fixed) + about(comparison.changed) + persisting) == sorted(
-        standing(evaluate_state(before))
+        status_by_key(evaluate_state(before))
     )
     assert words(compare_states(after, before, with_causes=False)) == words(comparison, mirrored=True)
     same = compare_states(after, after)
-    assert (same.flips, len(same.persisting)) == ((), len(standing(evaluate_state(after))))
+    assert (same.flips, len(same.persisting)) == ((), len(status_by_key(evaluate_state(after))))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Audits that take over what holds come to what audits that judge everything come to, byte for byte.
+"""Audits that take over what is still valid have the results of audits that evaluate everything, byte for byte.
 
 `python -m tests.test_audit_incremental COUNT SEED` tries so many courses of audits of random estates.
 """
@@ -53,29 +53,29 @@ def audited(tmp_path: Path):  # type: ignore[no-untyped-def]  # a generator of `
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the parts that were judged, in order."""
+def evaluated_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the parts that were evaluated, in order."""
     return counted(monkeypatch.setattr)
 
 
 def counted(put: Callable[[object, str, object], None]) -> list[str]:
-    """Have the names of parts noted when they are judged."""
+    """Have the names of parts noted when they are evaluated."""
     names: list[str] = []
-    judge = runner.read_and_evaluate
+    evaluate = runner.read_and_evaluate
 
     def noting(source, *given):  # type: ignore[no-untyped-def]  # as `read_and_evaluate`
         names.append(source.source.name + " in part" if isinstance(source, runner.Resumed) else source.name)
-        return judge(source, *given)
+        return evaluate(source, *given)
 
     put(runner, "read_and_evaluate", noting)
     return names
 
 
-def test_what_did_not_change_is_not_judged_again(audited: Audited, judged: list[str]) -> None:
-    """Nothing of it is read but bytes; the run says what the first one said."""
+def test_what_did_not_change_is_not_evaluated_again(audited: Audited, evaluated_files: list[str]) -> None:
+    """Nothing of it is read but bytes; the run has the results of the first one."""
     first, second = audited.audit(), audited.audit()
 
-    assert judged == ["a.json", "b.json", "c.json"]
+    assert evaluated_files == ["a.json", "b.json", "c.json"]
     assert (second.summary, second.exit_code, second.parts) == (first.summary, first.exit_code, first.parts)
     assert [part.snapshot for part in audited.store.parts(second)] == [
         part.snapshot for part in audited.store.parts(first)
@@ -83,7 +83,7 @@ def test_what_did_not_change_is_not_judged_again(audited: Audited, judged: list[
     assert {audited.store.evaluation(part).as_of for part in audited.store.parts(second)} == {second.as_of}
 
 
-def test_what_changed_is_judged_again_alone(audited: Audited, judged: list[str]) -> None:
+def test_only_what_changed_is_evaluated_again(audited: Audited, evaluated_files: list[str]) -> None:
     """Also if it is as old and as long as before; and what comes or goes."""
     audited.audit()
     file = audited.folder / "estate" / "b.json"
@@ -92,11 +92,11 @@ def test_what_changed_is_judged_again_alone(audited: Audited, judged: list[str])
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     audited.put("d", {"five": {"owner": "o"}})
     audited.drop("c")
-    del judged[:]
+    del evaluated_files[:]
 
     run = audited.audit()
 
-    assert judged == ["b.json", "d.json"]
+    assert evaluated_files == ["b.json", "d.json"]
     assert run.summary.fail == 2
     assert [span.part for span in audited.store.spans("production") if span.until is None] == ["a.json", "b.json"]
 
@@ -112,41 +112,41 @@ def test_what_changed_is_judged_again_alone(audited: Audited, judged: list[str])
     ],
     ids=["policies", "parameters", "exemptions", "fail_on", "strict_unknown"],
 )
-def test_everything_is_judged_again_under_another_rule(
-    audited: Audited, judged: list[str], change: Callable[[Audited], Mapping[str, object]]
+def test_everything_is_evaluated_again_under_another_rule(
+    audited: Audited, evaluated_files: list[str], change: Callable[[Audited], Mapping[str, object]]
 ) -> None:
-    """What parts are judged with is the same for all of them."""
+    """The setup is the same for all parts."""
     audited.audit()
-    del judged[:]
+    del evaluated_files[:]
 
-    audited.audit(**change(audited))  # type: ignore[arg-type]  # fields of Held by name
+    audited.audit(**change(audited))  # type: ignore[arg-type]  # fields of the setup by name
 
-    assert judged == ["a.json", "b.json", "c.json"]
+    assert evaluated_files == ["a.json", "b.json", "c.json"]
 
 
 def _others() -> Mapping[str, str]:
     return {"area/x/x.rego": rego("x", deny_when("input.resource.properties.x == 2"))}
 
 
-def test_a_policy_that_reads_the_clock_is_evaluated_alone(audited: Audited, judged: list[str]) -> None:
+def test_a_policy_that_reads_the_clock_is_evaluated_alone(audited: Audited, evaluated_files: list[str]) -> None:
     """The others are not, at an earlier clock either; what is put together is what evaluating everything gives."""
     audited.held = EvaluationSetup(policies(audited.folder / "dated", _DATED), (), {}, Settings())
     runs = [audited.audit(as_of=START + days * DAY) for days in (0, 1, 2)]
 
-    assert judged == [*PARTS_OF, *(f"{name} in part" for name in 2 * PARTS_OF)]
+    assert evaluated_files == [*PARTS_OF, *(f"{name} in part" for name in 2 * PARTS_OF)]
     assert [run.summary.fail for run in runs] == [4, 0, 0]
-    del judged[:]
+    del evaluated_files[:]
 
     back = audited.audit(as_of=START)
     audited.audit(as_of=START, full=True)
 
-    assert judged == [*(f"{name} in part" for name in PARTS_OF), *PARTS_OF]
+    assert evaluated_files == [*(f"{name} in part" for name in PARTS_OF), *PARTS_OF]
     assert back.summary == runs[0].summary
     assert runs[2].content == audited.audit(as_of=START + 2 * DAY, full=True).content
 
 
 def test_policies_that_only_compare_the_clock_are_taken_over_until_it_matters(
-    audited: Audited, judged: list[str]
+    audited: Audited, evaluated_files: list[str]
 ) -> None:
     """Then they are evaluated alone, at an earlier clock too; whichever way, the stored bytes are the same."""
     bundle = policies(audited.folder / "dated", {"area/b/b.rego": _DATED["area/b/b.rego"]})
@@ -165,9 +165,9 @@ def test_policies_that_only_compare_the_clock_are_taken_over_until_it_matters(
     ]
     found = []
     for clock, evaluated in clocks:
-        del judged[:]
+        del evaluated_files[:]
         run = audited.audit(as_of=clock)
-        assert judged == evaluated
+        assert evaluated_files == evaluated
         assert run.content == audited.audit(as_of=clock, full=True).content
         found.append(run.summary.fail)
 
@@ -175,10 +175,10 @@ def test_policies_that_only_compare_the_clock_are_taken_over_until_it_matters(
     assert verify(audited.store).faults == []
 
 
-def test_a_run_of_an_earlier_version_is_not_compared(audited: Audited, judged: list[str]) -> None:
-    """What it stored of a part does not say between which clocks that holds."""
+def test_a_run_of_an_earlier_version_is_not_compared(audited: Audited, evaluated_files: list[str]) -> None:
+    """What it stored of a part does not state between which clocks that is valid."""
     audited.audit()
-    del judged[:]
+    del evaluated_files[:]
     with writing(audited.store.engine) as connection:
         for row in connection.execute(select(PARTS)).all():
             stated = orjson.loads(row.holding)
@@ -188,33 +188,33 @@ def test_a_run_of_an_earlier_version_is_not_compared(audited: Audited, judged: l
 
     audited.audit()
 
-    assert judged == PARTS_OF
+    assert evaluated_files == PARTS_OF
 
 
-def test_at_the_same_clock_nothing_is_judged_again(audited: Audited, judged: list[str]) -> None:
-    """Nor is what is said of exemptions lost, where some policies are judged again at every other clock."""
+def test_at_the_same_clock_nothing_is_evaluated_again(audited: Audited, evaluated_files: list[str]) -> None:
+    """Nor are problems of exemptions lost, where some policies are evaluated again at every other clock."""
     audited.held = EvaluationSetup(policies(audited.folder / "dated", _DATED), [exemption("nobody")], {}, Settings())
     runs = [audited.audit(as_of=START) for _ in range(2)]
 
-    assert judged == [*PARTS_OF]
+    assert evaluated_files == [*PARTS_OF]
     assert [problem.place for problem in runs[0].problems] == ["exemption E-nobody"]
     assert runs[1].problems == runs[0].problems
 
 
 def test_an_exemption_that_ends_ends_everywhere(audited: Audited) -> None:
-    """What is said of exemptions is that of all parts together, taken over or not."""
+    """Problems of exemptions are those of all parts together, taken over or not."""
     given = [exemption("one", days=3), exemption("four"), exemption("nobody")]
 
     runs = [audited.audit(as_of=START + days * DAY, exemptions=given) for days in (0, 1, 2, 5)]
     full = audited.audit(as_of=START + 5 * DAY, exemptions=given, full=True)
 
-    said = [{(problem.place, problem.message) for problem in run.problems} for run in (*runs, full)]
-    assert said[0] == said[1] == said[2] != said[3] == said[4]
+    problems = [{(problem.place, problem.message) for problem in run.problems} for run in (*runs, full)]
+    assert problems[0] == problems[1] == problems[2] != problems[3] == problems[4]
     assert [run.summary.exempt for run in runs] == [1, 1, 1, 0]
     assert runs[-1].content == full.content
 
 
-def test_evidence_is_listed_only_while_it_is_in_force(audited: Audited, judged: list[str]) -> None:
+def test_evidence_is_listed_only_while_it_is_in_force(audited: Audited, evaluated_files: list[str]) -> None:
     """Of a control, which no policy reads: the part is evaluated again when the evidence begins or lapses."""
     audited.drop("b")
     audited.drop("c")
@@ -237,28 +237,28 @@ def test_evidence_is_listed_only_while_it_is_in_force(audited: Audited, judged: 
         listed.append([one.id for one in audited.store.evaluation(part).evidence])
 
     assert listed == [[], ["E-1"], ["E-1"], [], []]
-    assert judged == ["a.json", "a.json in part", "a.json in part"]
+    assert evaluated_files == ["a.json", "a.json in part", "a.json in part"]
 
 
-def test_what_lies_beside_a_part_counts(tmp_path: Path, judged: list[str]) -> None:
+def test_files_next_to_a_part_count(tmp_path: Path, evaluated_files: list[str]) -> None:
     """A file that it names, and one that comes to lie where it was looked for."""
     folder = tmp_path / "estate"
     folder.mkdir()
     job = folder / "compute.yml"
     job.write_text(f"$schema: {_SCHEMAS}/amlCompute.schema.json\nname: c\ntype: amlcompute\n")
     estate = EstateSettings(name="e", inputs=(str(job),))
-    held = EvaluationSetup(load_bundle(), (), {}, Settings())
+    setup = EvaluationSetup(load_bundle(), (), {}, Settings())
     with open_store(f"sqlite:///{tmp_path}/a.db", create=True) as store:
         for _ in range(2):
-            run_estate(store, estate, held, as_of=START)
-        assert judged == ["compute.yml"]
+            run_estate(store, estate, setup, as_of=START)
+        assert evaluated_files == ["compute.yml"]
         (folder / "workspace.yml").write_text(
             f"$schema: {_SCHEMAS}/workspace.schema.json\nname: w\nlocation: westeurope\n"
         )
 
-        run_estate(store, estate, held, as_of=START)
+        run_estate(store, estate, setup, as_of=START)
 
-    assert judged == ["compute.yml", "compute.yml"]
+    assert evaluated_files == ["compute.yml", "compute.yml"]
 
 
 def test_several_processes_take_over_too(audited: Audited) -> None:
@@ -275,12 +275,12 @@ def test_several_processes_take_over_too(audited: Audited) -> None:
 
 @dataclass
 class Course:
-    """Audits of one random estate that changes: in one store what holds is taken over, in the other all is judged."""
+    """Audits of one random estate that changes: in one store what is valid is taken over, in the other nothing."""
 
     folder: Path
     random: Random
     bundles: Sequence[Bundle]
-    judged: list[str]
+    evaluated_files: list[str]
     clock: datetime = START
     exemptions: list[Exemption] = field(default_factory=list)
     parameters: Mapping[str, JsonObject] = field(default_factory=dict)
@@ -290,13 +290,13 @@ class Course:
     def step(self, stores: Sequence[Store]) -> None:
         """Change something, audit in both, and compare."""
         self._change()
-        held = EvaluationSetup(self.bundles[self.bundle], tuple(self.exemptions), self.parameters, Settings())
+        setup = EvaluationSetup(self.bundles[self.bundle], tuple(self.exemptions), self.parameters, Settings())
         estate = EstateSettings(name="e", inputs=(str(self.folder / "estate"),))
         runs: list[AuditRun] = []
         for store, full in zip(stores, (False, True), strict=True):
-            del self.judged[:]
-            runs.append(run_estate(store, estate, held, as_of=self.clock, full=full))
-            evaluated = [name for name in self.judged if not name.endswith(" in part")]
+            del self.evaluated_files[:]
+            runs.append(run_estate(store, estate, setup, as_of=self.clock, full=full))
+            evaluated = [name for name in self.evaluated_files if not name.endswith(" in part")]
             self.taken += runs[0].parts - len(evaluated) if not full else 0
         documents = [
             run.model_dump(mode="json", exclude={"started_at", "finished_at", "hash", "previous"}) for run in runs
@@ -345,7 +345,7 @@ class Course:
         file.write_bytes(orjson.dumps({"snapshotVersion": 1, **example.document}))
 
 
-def courses(count: int, seed: int, folder: Path, judged: list[str], steps: int = 8) -> int:
+def courses(count: int, seed: int, folder: Path, evaluated_files: list[str], steps: int = 8) -> int:
     """Try courses of audits; how many parts were taken over."""
     folder.mkdir(parents=True, exist_ok=True)
     bundles = [load_bundle(), policies(folder / "policies", _DATED), policies(folder / "aging", _AGING)]
@@ -353,7 +353,7 @@ def courses(count: int, seed: int, folder: Path, judged: list[str], steps: int =
     for number in range(count):
         inner = folder / str(number)
         inner.mkdir()
-        course = Course(inner, Random(f"{seed}/{number}"), bundles, judged)  # noqa: S311  # nothing here is secret
+        course = Course(inner, Random(f"{seed}/{number}"), bundles, evaluated_files)  # noqa: S311  # nothing here is secret
         with (
             open_store(f"sqlite:///{inner}/some.db", create=True) as some,
             open_store(f"sqlite:///{inner}/all.db", create=True) as whole,
@@ -365,7 +365,7 @@ def courses(count: int, seed: int, folder: Path, judged: list[str], steps: int =
 
 
 _AS_OF = "time.parse_rfc3339_ns(input.as_of)"
-#: One that says what it does with the clock, one that does not, one that reads none.
+#: One that declares what it does with the clock, one that does not, one that reads none.
 _DATED: Mapping[str, str] = {
     "area/a/a.rego": rego("a", deny_when("input.resource.location == `eastus`"), identity="T-A-1"),
     "area/b/b.rego": rego(
@@ -380,7 +380,7 @@ deny contains {"msg": "m", "path": "", "actual": age, "expected": null} if {
 	age := floor((time.parse_rfc3339_ns(input.as_of) - time.parse_rfc3339_ns("2026-01-01T00:00:00Z")) / 86400000000000)
 }
 """
-#: One that says how old something is, and one that compares a year.
+#: One that reports how old something is, and one that compares a year.
 _AGING: Mapping[str, str] = {
     "area/d/d.rego": rego("d", _AGE, identity="T-D-1"),
     "area/b/b.rego": _DATED["area/b/b.rego"],
@@ -388,14 +388,14 @@ _AGING: Mapping[str, str] = {
 
 
 @pytest.mark.slow
-def test_courses_of_audits_come_to_the_same(tmp_path: Path, judged: list[str]) -> None:
+def test_courses_of_audits_come_to_the_same(tmp_path: Path, evaluated_files: list[str]) -> None:
     """Random estates, edits, clocks, policies, parameters and exemptions."""
-    assert courses(effort(1, 20), 7, tmp_path / "courses", judged, steps=effort(5, 8)) > 0
+    assert courses(effort(1, 20), 7, tmp_path / "courses", evaluated_files, steps=effort(5, 8)) > 0
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         number, chosen = int(sys.argv[1]), int(sys.argv[2])
         taken_over = courses(number, chosen, Path(temporary), counted(setattr))
-        said = f"{number} courses of audits of seed {chosen} are the same with and without --full"
-        sys.stdout.write(f"{said}; {taken_over} parts were taken over\n")
+        message = f"{number} courses of audits of seed {chosen} are the same with and without --full"
+        sys.stdout.write(f"{message}; {taken_over} parts were taken over\n")

@@ -1,4 +1,4 @@
-"""Who is told what of audits: what is new and fixed, by owner, within a rate, in text that no service obeys."""
+"""Notifications of audits: what is new and fixed, by owner, within a rate, in text that no service obeys."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_the_first_time_it_is_one_summary(audited: Audited, web: WebServer) -> N
     audited.put("b", {f"w{number}": {"x": 1} for number in range(300)})
     audited.audit()
 
-    told = send_notifications(audited.store, [target(web)], {}, NOW)
+    sent = send_notifications(audited.store, [target(web)], {}, NOW)
 
-    assert lines_of(told) == ["notify ops: 1 message sent"]
+    assert lines_of(sent) == ["notify ops: 1 message sent"]
     [body] = web.bodies
     assert body["title"] == "policyeng: production: 601 findings to begin with"
     assert "301 high, 300 low" in body["message"]
@@ -83,7 +83,7 @@ def test_the_first_time_it_is_one_summary(audited: Audited, web: WebServer) -> N
 
 
 def test_then_it_is_what_is_new_and_what_is_fixed(audited: Audited, web: WebServer) -> None:
-    """And nothing where nothing changed; a run that nobody was told of is told with the next."""
+    """And nothing where nothing changed; a run that was not notified is notified with the next."""
     targets = [target(web)]
     send_notifications(audited.store, targets, {}, NOW)
     audited.audit()
@@ -107,7 +107,7 @@ def test_then_it_is_what_is_new_and_what_is_fixed(audited: Audited, web: WebServ
     )
 
 
-def test_what_came_and_went_between_two_tellings_is_not_told(audited: Audited, web: WebServer) -> None:
+def test_what_came_and_went_between_two_messages_is_not_notified(audited: Audited, web: WebServer) -> None:
     """It is neither new nor fixed any more."""
     targets = [target(web)]
     send_notifications(audited.store, targets, {}, NOW)
@@ -120,7 +120,7 @@ def test_what_came_and_went_between_two_tellings_is_not_told(audited: Audited, w
 
 
 def test_each_owner_has_a_message(audited: Audited, web: WebServer) -> None:
-    """By the tag of the resource in any letter case, else of its workspace, else nobody; what is gone had an owner."""
+    """By the tag of the resource in any letter case, else of its workspace, else none; what is gone had an owner."""
     web_targets = [target(web), target(web, name="team", owners=("TEAM-B@x.example",))]
     audited.write("a", document(tagged("one", "team-a"), tagged("two", "team-b@x.example", x=1, owner="o")))
     audited.audit()
@@ -140,7 +140,7 @@ def test_each_owner_has_a_message(audited: Audited, web: WebServer) -> None:
     ]
 
 
-def test_a_target_is_told_what_concerns_it(audited: Audited, web: WebServer) -> None:
+def test_a_target_is_notified_of_what_concerns_it(audited: Audited, web: WebServer) -> None:
     """By severity and by estate."""
     targets = [target(web, severity=Severity.HIGH), target(web, name="others", estates=("staging",))]
     send_notifications(audited.store, targets, {}, NOW)
@@ -184,7 +184,7 @@ def test_what_cannot_be_decided_any_more_is_not_fixed(tmp_path: Path, audited: A
 
 
 def test_a_part_that_cannot_be_read_fixes_nothing(audited: Audited, web: WebServer) -> None:
-    """It is told as a problem, once; read again, it is held against what it held before."""
+    """It is notified as a problem, once; read again, it is compared with what it had before."""
     targets = [target(web), target(web, name="team", owners=("a",))]
     send_notifications(audited.store, targets, {}, NOW)
     web.taken.clear()
@@ -205,12 +205,12 @@ def test_a_part_that_cannot_be_read_fixes_nothing(audited: Audited, web: WebServ
     assert "fails on two" in web.bodies[-1]["message"]
 
 
-def test_a_part_of_which_something_cannot_be_judged_is_told(audited: Audited) -> None:
-    """Once, by its name; the run before could judge all of it."""
+def test_a_part_that_cannot_be_evaluated_fully_is_notified(audited: Audited) -> None:
+    """Once, by its name; the run before could evaluate all of it."""
     audited.write("b", document(workspace("three", x=0, owner="o"), {"id": "<id>", "type": "x/y"}))
     audited.audit()
     audited.audit()
-    first, second = (find_news(audited.store, "production", told) for told in (1, 2))
+    first, second = (find_news(audited.store, "production", number) for number in (1, 2))
 
     assert first is not None
     assert second is not None
@@ -219,7 +219,7 @@ def test_a_part_of_which_something_cannot_be_judged_is_told(audited: Audited) ->
 
 
 def test_a_list_is_as_long_as_chats_take(audited: Audited, web: WebServer) -> None:
-    """The worst come first, and how many more there are is said with where they are."""
+    """The worst come first, and the number of further ones is stated with their place."""
     send_notifications(audited.store, [target(web)], {}, NOW)
     names = [f"{number:03}-{'n' * 120}" for number in range(100)]
     audited.put("b", {name: {"x": 1} for name in names})
@@ -241,9 +241,9 @@ def test_what_goes_beyond_the_rate_is_put_together(audited: Audited, web: WebSer
     send_notifications(audited.store, targets, {}, NOW)
     audited.write("b", document(*(tagged(f"w-{owner}", owner, x=1, owner="o") for owner in owners)))
     audited.audit()
-    told = send_notifications(audited.store, targets, {}, NOW)
+    sent = send_notifications(audited.store, targets, {}, NOW)
 
-    assert [(each.sent, each.waiting) for each in told] == [(4, 0)]
+    assert [(each.sent, each.waiting) for each in sent] == [(4, 0)]
     titles = [body["title"] for body in web.bodies[1:]]
     assert titles[:3] == [f"policyeng: production: 1 new, 0 fixed for team-0{number}" for number in range(3)]
     assert titles[3:] == ["policyeng: 9 notifications in one"]
@@ -252,19 +252,19 @@ def test_what_goes_beyond_the_rate_is_put_together(audited: Audited, web: WebSer
 
     audited.put("b", {"three": FINE})
     audited.audit()
-    held = send_notifications(audited.store, targets, {}, NOW + MINUTE)
-    assert lines_of(held) == ["notify ops: 12 held back by its rate"]
+    waiting = send_notifications(audited.store, targets, {}, NOW + MINUTE)
+    assert lines_of(waiting) == ["notify ops: 12 held back by its rate"]
     later = send_due(audited.store, targets, {}, NOW + 61 * MINUTE)
     assert [(each.sent, each.waiting) for each in later] == [(5, 0)]
 
 
 def test_what_does_not_arrive_is_tried_again_ever_later(audited: Audited, web: WebServer) -> None:
-    """After a minute, then two, and so on; after three days it waits for somebody to ask."""
+    """After a minute, then two, and so on; after three days it waits for a command."""
     targets = [target(web)]
     web.status = 503
-    told = send_notifications(audited.store, targets, {}, NOW)
-    assert told[0].fault
-    assert lines_of(told)[0].startswith("notify ops: 1 not sent and tried again later (")
+    sent = send_notifications(audited.store, targets, {}, NOW)
+    assert sent[0].fault
+    assert lines_of(sent)[0].startswith("notify ops: 1 not sent and tried again later (")
     assert send_due(audited.store, targets, {}, NOW + 59 * timedelta(seconds=1)) == []
     assert send_due(audited.store, targets, {}, NOW + MINUTE)[0].fault
     assert send_due(audited.store, targets, {}, NOW + 2 * MINUTE) == []
@@ -284,7 +284,7 @@ def test_what_does_not_arrive_is_tried_again_ever_later(audited: Audited, web: W
     assert outbox.unsent() == []
 
 
-def test_one_that_is_refused_for_what_it_says_keeps_back_no_other(audited: Audited, web: WebServer) -> None:
+def test_a_message_that_is_refused_for_its_content_keeps_back_no_other(audited: Audited, web: WebServer) -> None:
     """Those behind it wait as long as it does, and are tried before it then."""
     targets = [target(web)]
     web.statuses = [400, 200, 200, 400]
@@ -292,15 +292,15 @@ def test_one_that_is_refused_for_what_it_says_keeps_back_no_other(audited: Audit
         store_failure_messages(audited.store, targets, "production", reason, NOW)
     assert [(each.sent, each.waiting) for each in send_due(audited.store, targets, {}, NOW)] == [(0, 3)]
     assert send_due(audited.store, targets, {}, NOW + timedelta(seconds=59)) == []
-    told = send_due(audited.store, targets, {}, NOW + MINUTE)
+    sent = send_due(audited.store, targets, {}, NOW + MINUTE)
 
-    assert [(each.sent, each.waiting) for each in told] == [(2, 1)]
-    said = [re.search(r"audited: (\w+)", body["message"]) for body in web.bodies]
-    assert [found and found[1] for found in said] == ["first", "second", "third", "first"]
+    assert [(each.sent, each.waiting) for each in sent] == [(2, 1)]
+    matches = [re.search(r"audited: (\w+)", body["message"]) for body in web.bodies]
+    assert [found and found[1] for found in matches] == ["first", "second", "third", "first"]
 
 
 def test_who_is_killed_while_sending_sends_again(audited: Audited, web: WebServer) -> None:
-    """What was claimed and never said to be sent is due again: sent twice rather than never."""
+    """What was claimed and never recorded as sent is due again: sent twice rather than never."""
     targets = [target(web)]
     outbox = Outbox(audited.store)
     store_failure_messages(audited.store, targets, "production", "reason", NOW)
@@ -312,8 +312,8 @@ def test_who_is_killed_while_sending_sends_again(audited: Audited, web: WebServe
     assert [each.sent for each in send_due(audited.store, targets, {}, NOW + MINUTE)] == [1]
 
 
-def test_two_that_tell_at_once_tell_once(audited: Audited) -> None:
-    """The second finds that the estate was told meanwhile, and keeps nothing."""
+def test_two_that_notify_at_once_send_one_message(audited: Audited) -> None:
+    """The second finds that the estate was notified meanwhile, and keeps nothing."""
     outbox = Outbox(audited.store)
 
     assert outbox.put_run("production", None, 1, [], NOW)
@@ -323,8 +323,8 @@ def test_two_that_tell_at_once_tell_once(audited: Audited) -> None:
     assert outbox.last_notified("production") == 2
 
 
-def test_a_failure_is_told_to_those_who_see_the_whole(audited: Audited, web: WebServer) -> None:
-    """Targets of single owners are told where nobody else is."""
+def test_targets_of_the_whole_estate_are_notified_of_a_failure(audited: Audited, web: WebServer) -> None:
+    """Targets of single owners are notified where no other target is."""
     team = target(web, name="team", owners=("a",))
     other = target(web, name="other", estates=("staging",))
     store_failure_messages(audited.store, [target(web), team, other], "production", "no `x`\n@everyone", NOW)
@@ -351,7 +351,7 @@ def test_hostile_names_are_text(audited: Audited) -> None:
 
 
 @given(st.text())
-def test_plain_text_holds_nothing_that_is_obeyed(text: str) -> None:
+def test_plain_text_has_nothing_that_is_obeyed(text: str) -> None:
     """Whatever is in it: it is one line, printable but for the spaces of no width, and not long."""
     shown = plain(text)
 
@@ -363,5 +363,5 @@ def test_plain_text_holds_nothing_that_is_obeyed(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["ws-1", "snapshots/production/ws_1.json", "a b (c)", "Zürich", "T-A-1: 3 of 4"])
 def test_names_that_are_harmless_stay_as_they_are(text: str) -> None:
-    """Nobody reads escapes without need."""
+    """There are no escapes without need."""
     assert plain(text) == text

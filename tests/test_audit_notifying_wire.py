@@ -66,7 +66,7 @@ def test_mail_is_plain_text(mail: MailServer) -> None:
 
 
 def test_mail_that_is_refused_is_a_fault(mail: MailServer) -> None:
-    """With what the server said of it, but for the address."""
+    """With the reason of the server, but for the address."""
     mail.refusal = "550 no such owner here"
 
     fault = send(target(mailed(mail)), TITLE, BODY, {})
@@ -77,7 +77,7 @@ def test_mail_that_is_refused_is_a_fault(mail: MailServer) -> None:
 
 
 def test_a_webhook_gets_json(web: WebServer) -> None:
-    """With the header that it asks for, whose value comes from the environment."""
+    """With the header that it requires, whose value comes from the environment."""
     url = f"json://{web.address}/hook?+X-Token=${{TOKEN}}"
 
     assert send(target(url), TITLE, BODY, {"TOKEN": "s3cret/+ value"}) == ""
@@ -148,10 +148,10 @@ def test_discord_and_mattermost_get_the_text(web: WebServer, monkeypatch: pytest
         ("mailto://user:s3cret@127.0.0.1:1?to=s3cretaddressee&from=x@policyeng.example&mode=insecure", {}),
     ],
 )
-def test_a_fault_says_nothing_that_is_secret(
+def test_a_fault_shows_nothing_that_is_secret(
     url: str, environ: dict[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither as what is said nor on the standard streams, where apprise logs."""
+    """Neither in the message nor on the standard streams, where apprise logs."""
     fault = send(target(url), TITLE, BODY, environ)
 
     printed = capfd.readouterr()
@@ -169,7 +169,7 @@ def test_what_the_environment_lacks_is_named() -> None:
 
 
 def test_no_redirect_is_followed(web: WebServer) -> None:
-    """What is secret in a message or a header goes to nobody else."""
+    """What is secret in a message or a header goes to no other server."""
     web.status = 302
 
     assert send(target(f"json://{web.address}/hook"), TITLE, BODY, {})

@@ -55,7 +55,7 @@ def test_a_store_of_another_version_is_refused(store_url: str) -> None:
 
 
 def set_version(url: str, version: str) -> None:
-    """Let the store say that it is of a version."""
+    """Set the version of the store."""
     engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
@@ -68,7 +68,7 @@ def test_a_database_without_a_store_is_refused_but_by_a_run(store_url: str) -> N
             open_store(store_url)
 
 
-def test_what_a_database_refuses_is_said_without_the_password(tmp_path: Path) -> None:
+def test_what_a_database_refuses_is_reported_without_the_password(tmp_path: Path) -> None:
     """A server that is not there, a file that is no database, a directory that is not there."""
     with pytest.raises(StoreError) as refused:
         open_store(f"postgresql://me:secret@/x?host={tmp_path}", create=True)
@@ -92,7 +92,7 @@ def test_what_is_no_url_of_a_store_is_a_usage_error(url: str) -> None:
 
 
 def test_a_url_is_shown_without_its_password() -> None:
-    """Whatever else it says."""
+    """Whatever its other content."""
     assert hide_password("postgresql://me:secret@h/x") == "postgresql://me:***@h/x"
 
 
@@ -105,8 +105,8 @@ def test_a_damaged_store_gives_a_message(tmp_path: Path) -> None:
         assert "the database refuses (file is not a database)" in ran.stderr
 
 
-def ask_a_frozen_backend(store: Store, backends: list[int]) -> None:
-    """Stop the process that answers a connection, note its number, and ask something."""
+def query_a_frozen_backend(store: Store, backends: list[int]) -> None:
+    """Stop the process of a connection, note its number, and send a query."""
     with store.reading() as connection:
         backends.append(connection.scalar(text("SELECT pg_backend_pid()")) or 0)
         os.kill(backends[0], signal.SIGSTOP)
@@ -121,7 +121,7 @@ def test_a_frozen_server_is_given_up(postgres: Postgres, monkeypatch: pytest.Mon
     with open_store(url, create=True) as store:
         backends: list[int] = []
         with pytest.raises(StoreError, match=r"the server did not answer within 1\.5 seconds"):
-            ask_a_frozen_backend(store, backends)
+            query_a_frozen_backend(store, backends)
         os.kill(backends[0], signal.SIGCONT)
         parent = int((postgres.folder / "kept" / "postmaster.pid").read_text().split()[0])
         os.kill(parent, signal.SIGSTOP)
@@ -167,7 +167,7 @@ def test_the_files_of_a_store_are_private_whatever_the_umask(tmp_path: Path, uma
 
 
 def test_an_existing_store_keeps_its_mode(tmp_path: Path) -> None:
-    """So that a group can share one; new files beside it get the same."""
+    """So that a group can share one; new files next to it get the same."""
     (tmp_path / "a.db").touch()
     (tmp_path / "a.db").chmod(0o660)
     with open_store(f"sqlite:///{tmp_path}/a.db", create=True) as store, run_lock(store.engine, "e"):

@@ -29,7 +29,7 @@ def message(title: str, target: str = "ops") -> Message:
 
 
 def test_messages_wait_until_they_are_sent(tmp_path: Path, store_url: str) -> None:
-    """With all that they say; those that went out together count as one."""
+    """With all of their content; those that went out together count as one."""
     audited = Audited(tmp_path, store_url)
     outbox = Outbox(audited.store)
     assert (outbox.last_notified("production"), outbox.unsent()) == (None, [])
@@ -54,7 +54,7 @@ def test_messages_wait_until_they_are_sent(tmp_path: Path, store_url: str) -> No
 
 
 def test_what_failed_is_due_ever_later(tmp_path: Path, store_url: str) -> None:
-    """Those behind it wait with it; to ask for it makes it due at once."""
+    """Those behind it wait with it; a command makes it due at once."""
     audited = Audited(tmp_path, store_url)
     outbox = Outbox(audited.store)
     outbox.put([message("one"), message("two")], NOW)
@@ -75,7 +75,7 @@ def test_what_failed_is_due_ever_later(tmp_path: Path, store_url: str) -> None:
 
 
 def test_messages_are_no_part_of_what_is_verified(tmp_path: Path, store_url: str) -> None:
-    """The chain of runs holds whatever is told."""
+    """The chain of runs is valid whatever is notified."""
     audited = Audited(tmp_path, store_url)
     audited.audit()
     Outbox(audited.store).put_run("production", None, 1, [message("one")], NOW)
@@ -94,17 +94,17 @@ def configured(folder: Path, url: str, store: str, **more: str) -> None:
     (folder / "policyeng.toml").write_text(f'{text}[[notify]]\nname = "ops"\nurl = "{url}"\n{lines}', encoding="utf-8")
 
 
-def test_an_audit_that_is_killed_while_it_tells_loses_nothing(tmp_path: Path, store_url: str) -> None:
+def test_an_audit_that_is_killed_while_it_notifies_loses_nothing(tmp_path: Path, store_url: str) -> None:
     """Its run is kept, and its message is sent again once it is due: twice rather than never."""
     with listening(WebServer()) as web:
-        web.hold.clear()
+        web.released.clear()
         configured(tmp_path, f"json://{web.address}/hook", store_url)
         line = [sys.executable, "-m", "policyeng", "audit", "run", "--policy", "policies"]
         environ = {**os.environ, "PYTHONPATH": str(ROOT)}
         with subprocess.Popen(line, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL) as process:
             assert web.came.wait(60)
             process.kill()
-        web.hold.set()
+        web.released.set()
         with open_store(store_url) as store:
             assert len(store.runs("production")) == 1
             [notice] = Outbox(store).unsent()
@@ -115,8 +115,8 @@ def test_an_audit_that_is_killed_while_it_tells_loses_nothing(tmp_path: Path, st
     assert [body["title"] for body in web.bodies] == ["policyeng: production: 1 finding to begin with"] * 2
 
 
-def test_an_audit_that_is_killed_before_it_tells_is_told_by_the_next(tmp_path: Path, store_url: str) -> None:
-    """What nobody was told of is found in the runs."""
+def test_an_audit_that_is_killed_before_it_notifies_is_notified_by_the_next(tmp_path: Path, store_url: str) -> None:
+    """What was not notified is found in the runs."""
     with listening(WebServer()) as web:
         configured(tmp_path, f"json://{web.address}/hook", store_url)
         policyeng("audit", "run", "--policy", "policies", folder=tmp_path)
@@ -131,7 +131,7 @@ def test_an_audit_that_is_killed_before_it_tells_is_told_by_the_next(tmp_path: P
 
 
 def test_a_failed_notification_changes_no_exit_and_is_listed(tmp_path: Path) -> None:
-    """It is said on standard error, and listed until it was sent."""
+    """It is reported on standard error, and listed until it was sent."""
     with listening(WebServer()) as web:
         web.status = 500
         configured(tmp_path, f"json://{web.address}/hook", "sqlite:///audits.db")
@@ -165,7 +165,7 @@ def test_a_target_that_is_gone_keeps_its_messages_in_the_list(tmp_path: Path) ->
 
 
 def test_a_test_is_sent_to_those_who_are_named(tmp_path: Path) -> None:
-    """And says whether it arrived, without the secrets of its URL."""
+    """And prints whether it arrived, without the secrets of its URL."""
     with listening(WebServer()) as web:
         configured(tmp_path, f"json://{web.address}/${{HOOK}}", "sqlite:///audits.db")
         sent = policyeng("audit", "notify", "--test", "ops", folder=tmp_path, HOOK="s3cret")
@@ -183,17 +183,17 @@ def test_a_test_is_sent_to_those_who_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (("--test", "opps"), "unknown notification target `opps`; did you mean `ops`; choose from ops"),
         (("--test", "--retry"), "`--test`, `--retry` and `--list` cannot be combined"),
         (("--list",), "there is no store; `policyeng audit run` makes it"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     """With a remedy."""
     configured(tmp_path, "json://127.0.0.1:1/", "sqlite:///audits.db")
     ran = policyeng("audit", "notify", *arguments, folder=tmp_path)
 
     assert ran.returncode in (2, 3)
-    assert said in ran.stderr
+    assert expected in ran.stderr

@@ -1,4 +1,4 @@
-"""`audit replay` judges a stored run again and gives the same bytes, or says what differs."""
+"""`audit replay` evaluates a stored run again and gives the same bytes, or reports what differs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from policyeng.audit.replay import replay
 from policyeng.bundle import load_bundle
-from tests.audits import POLICIES, Audited, exemption, held
+from tests.audits import POLICIES, Audited, exemption, setup_of
 from tests.bundles import WORKSPACE, deny_when, rego, write
 from tests.command import policyeng
 
@@ -27,17 +27,17 @@ def judge(input):
 
 @pytest.fixture
 def audited(tmp_path: Path) -> Audited:
-    """An estate that is judged in Rego and Python, with given data, and a part that cannot be read."""
+    """An estate that is evaluated in Rego and Python, with given data, and a part that cannot be read."""
     files = {**POLICIES, "area/p/p.py": PYTHON}
     files["area/d/d.rego"] = rego("d", deny_when("input.resource.properties.x in data.given.wrong"), identity="T-D-1")
     given = write(tmp_path / "given", {"given.json": '{"given": {"wrong": [1, 7]}}'})
     bundle = load_bundle(write(tmp_path / "policies", files), data=[given / "given.json"])
-    kept = Audited(tmp_path, held_=held(bundle))
+    kept = Audited(tmp_path, setup=setup_of(bundle))
     kept.write("d", b'{"resources": [{"id": "' + WORKSPACE.encode() + b'"')
     return kept
 
 
-def test_a_run_is_judged_again_to_the_same_bytes(audited: Audited, tmp_path: Path) -> None:
+def test_a_run_is_evaluated_again_to_the_same_bytes(audited: Audited, tmp_path: Path) -> None:
     """Though nothing is left of the policies, the data and the estate that were read."""
     first = audited.audit(exemptions=[exemption("one")])
     second = audited.audit()
@@ -52,7 +52,7 @@ def test_a_run_is_judged_again_to_the_same_bytes(audited: Audited, tmp_path: Pat
     audited.close()
 
 
-def test_the_bundle_of_a_run_is_the_one_that_judged(audited: Audited) -> None:
+def test_the_bundle_of_a_run_is_the_one_that_evaluated(audited: Audited) -> None:
     """With its selection, its data and its digest."""
     bundle = audited.held.bundle
     selected = bundle.only(policy for policy in bundle.policies if policy.id != "T-B-1")
@@ -70,8 +70,8 @@ def test_the_bundle_of_a_run_is_the_one_that_judged(audited: Audited) -> None:
 
 
 def test_the_built_in_policies_are_kept_whole(tmp_path: Path) -> None:
-    """The bundle that is read from the store judges as they do."""
-    audited = Audited(tmp_path, held_=held(load_bundle()))
+    """The bundle that is read from the store decides as they do."""
+    audited = Audited(tmp_path, setup=setup_of(load_bundle()))
     run = audited.audit()
     assert audited.store.bundle(run).digest == run.bundle.digest
     assert replay(audited.store, run).content == run.content
@@ -100,7 +100,7 @@ def test_what_differs_is_named_with_its_likely_cause(audited: Audited) -> None:
 
 
 def test_a_run_that_is_not_there_is_a_usage_error(audited: Audited) -> None:
-    """It says where runs are listed."""
+    """It states where runs are listed."""
     refused = policyeng("audit", "replay", "7", "--store", audited.url)
     assert refused.returncode == 3
     assert "there is no run 7; `policyeng audit runs` lists them" in refused.stderr

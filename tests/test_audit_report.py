@@ -1,4 +1,4 @@
-"""A run of an estate as a report: many parts as one, with the past beside them."""
+"""A run of an estate as a report: many parts as one, with their past."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.report_samples import ISOLATION, PUBLIC_ACCESS, passing
 
 @pytest.fixture
 def audited(tmp_path: Path) -> Iterator[Audited]:
-    """Three runs: one failure, then a second, then the first is mended."""
+    """Three runs: one failure, then a second, then the first is fixed."""
     audited = Audited(tmp_path)
     audited.audit()
     audited.put("b", {"three": {"x": 1, "owner": "o"}})
@@ -45,16 +45,16 @@ def rows(text: str) -> list[dict[str, str]]:
 def test_the_findings_of_all_parts_are_in_one_report(audited: Audited) -> None:
     """The counts, the exit, the clock and the engine are those of the run."""
     run = run_to_report(audited.store, "production")
-    told = reported(audited.store, run).evaluation
+    evaluation = reported(audited.store, run).evaluation
 
     assert run.number == 3
-    assert (told.summary, told.exit_code, told.as_of) == (run.summary, run.exit_code, run.as_of)
-    assert (told.bundle, told.engine, told.snapshot.digest) == (run.bundle, run.engine, run.content)
-    assert len(told.findings) == run.summary.pass_ + run.summary.fail
-    assert [(f.policy, f.resource) for f in told.findings if f.outcome is Outcome.FAIL] == [
+    assert (evaluation.summary, evaluation.exit_code, evaluation.as_of) == (run.summary, run.exit_code, run.as_of)
+    assert (evaluation.bundle, evaluation.engine, evaluation.snapshot.digest) == (run.bundle, run.engine, run.content)
+    assert len(evaluation.findings) == run.summary.pass_ + run.summary.fail
+    assert [(f.policy, f.resource) for f in evaluation.findings if f.outcome is Outcome.FAIL] == [
         ("T-A-1", workspace("three")["id"])
     ]
-    assert told.findings == tuple(sorted(told.findings, key=lambda f: (f.policy, f.resource)))
+    assert evaluation.findings == tuple(sorted(evaluation.findings, key=lambda f: (f.policy, f.resource)))
 
 
 def test_a_report_on_one_part_is_that_of_check(tmp_path: Path) -> None:
@@ -62,15 +62,15 @@ def test_a_report_on_one_part_is_that_of_check(tmp_path: Path) -> None:
     audited = Audited(tmp_path)
     audited.drop("b")
     audited.drop("c")
-    told = reported(audited.store, audited.audit()).evaluation
+    reported_ = reported(audited.store, audited.audit()).evaluation
     checked = evaluate(audited.held.bundle, load_snapshot(tmp_path / "estate/a.json"), as_of=START)
     audited.close()
 
-    def said(evaluation: Evaluation) -> list[object]:
+    def content(evaluation: Evaluation) -> list[object]:
         return [(f.policy, f.resource, f.outcome, f.denials) for f in evaluation.findings]
 
-    assert said(told) == said(checked)
-    assert (told.summary, told.snapshot.digest) == (checked.summary, checked.snapshot.digest)
+    assert content(reported_) == content(checked)
+    assert (reported_.summary, reported_.snapshot.digest) == (checked.summary, checked.snapshot.digest)
 
 
 def test_trends_and_since_come_from_the_past_up_to_the_run(audited: Audited) -> None:
@@ -90,7 +90,7 @@ def test_trends_and_since_come_from_the_past_up_to_the_run(audited: Audited) -> 
 
 
 def test_trends_begin_with_the_newest_runs(audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stood before them counts in them."""
+    """What existed before them counts in them."""
     monkeypatch.setattr(run_report, "RUNS", 2)
     trend = reported(audited.store, audited.store.run(3)).about.trend
     assert trend is not None
@@ -98,18 +98,18 @@ def test_trends_begin_with_the_newest_runs(audited: Audited, monkeypatch: pytest
 
 
 def test_csv_has_every_finding_of_every_part(audited: Audited) -> None:
-    """With since when it stands in its part."""
-    told = rows("".join(csv_lines(audited.store, audited.store.run(2))))
+    """With since when it exists in its part."""
+    listed = rows("".join(csv_lines(audited.store, audited.store.run(2))))
 
-    assert len(told) == 8
-    assert {row["resource"].rpartition("/")[2]: row["since"] for row in told if row["outcome"] == "fail"} == {
+    assert len(listed) == 8
+    assert {row["resource"].rpartition("/")[2]: row["since"] for row in listed if row["outcome"] == "fail"} == {
         "one": "2026-06-01T00:00:00Z",
         "three": "2026-06-02T00:00:00Z",
     }
-    assert {row["file"] for row in told} == {"a.json", "b.json", "c.json"}
+    assert {row["file"] for row in listed} == {"a.json", "b.json", "c.json"}
 
 
-def test_what_is_not_listed_is_counted_and_said() -> None:
+def test_what_is_not_listed_is_counted_and_mentioned() -> None:
     """Of what needs a reader the least severe goes, and passes beyond a number."""
     listed = Listed(needing=2, passing=1)
     low = PUBLIC_ACCESS.model_copy(update={"policy": "AML-LOW-001", "severity": Severity.LOW})
@@ -125,26 +125,26 @@ def test_what_is_not_listed_is_counted_and_said() -> None:
 def test_a_part_that_could_not_be_read_is_a_problem_of_the_report(audited: Audited) -> None:
     """The others are reported."""
     audited.write("a", b"{")
-    told = reported(audited.store, audited.audit()).evaluation
+    evaluation = reported(audited.store, audited.audit()).evaluation
 
-    assert any(problem.level == "error" and "a.json" in problem.place for problem in told.problems)
-    assert told.exit_code == 2
-    assert told.findings
+    assert any(problem.level == "error" and "a.json" in problem.place for problem in evaluation.problems)
+    assert evaluation.exit_code == 2
+    assert evaluation.findings
 
 
-def test_the_run_that_is_meant_is_found_or_asked_for(audited: Audited) -> None:
+def test_the_run_is_found_or_has_to_be_named(audited: Audited) -> None:
     """The only estate needs no name; a misspelt one has the nearest."""
     store = audited.store
     assert run_to_report(store, None).number == 3
     assert run_to_report(store, None, 2).number == 2
-    for estate, number, said in (
+    for estate, number, message in (
         ("prodution", None, "there is no run of estate `prodution`; did you mean `production`"),
         (None, 9, "there is no run 9"),
         ("other", 1, "run 1 is of estate `production`"),
     ):
         with pytest.raises(UsageError) as refused:
             run_to_report(store, estate, number)
-        assert said in str(refused.value)
+        assert message in str(refused.value)
 
 
 def test_the_command_writes_each_format(audited: Audited, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_run_whose_findings_are_gone_is_refused(audited: Audited) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--format", "sarif"), "unknown report format `sarif`"),
         (("--format", "csv", "--group-by", "policy"), "--group-by does not apply to csv"),
@@ -207,8 +207,8 @@ def test_a_run_whose_findings_are_gone_is_refused(audited: Audited) -> None:
         (("--run", "0"), "invalid value for `--run`"),
     ],
 )
-def test_what_does_not_fit_is_refused(audited: Audited, arguments: tuple[str, ...], said: str) -> None:
+def test_what_does_not_fit_is_refused(audited: Audited, arguments: tuple[str, ...], message: str) -> None:
     """Before anything is written."""
     ran = policyeng("audit", "report", "--store", audited.url, *arguments)
     assert ran.returncode == 3
-    assert said in ran.stderr
+    assert message in ran.stderr

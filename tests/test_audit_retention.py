@@ -66,6 +66,6 @@ def test_what_either_option_keeps_stays(tmp_path: Path) -> None:
     refused = policyeng("audit", "prune", "--store", audited.url)
     assert refused.returncode == 3
     assert "add `--keep-days N` or `--keep-runs N`" in refused.stderr
-    told = policyeng("audit", "verify-history", "--store", audited.url)
-    assert "pruned 3 runs: 1-3" in told.stdout
+    verified = policyeng("audit", "verify-history", "--store", audited.url)
+    assert "pruned 3 runs: 1-3" in verified.stdout
     audited.close()

@@ -52,7 +52,7 @@ def test_all_estates_are_run_and_the_worst_exit_counts(folder: Path) -> None:
 
 
 def test_a_part_that_cannot_be_read_fails_the_run_and_hides_no_other(folder: Path) -> None:
-    """It is named with what is wrong, and the other parts are judged."""
+    """It is named with what is wrong, and the other parts are evaluated."""
     (folder / "good" / "broken.json").write_text('{"resources": [{"id": "/subscriptions/x",', encoding="utf-8")
     ran = policyeng("audit", "run", "good", "--policy", "policies", folder=folder)
     assert ran.returncode == 2
@@ -60,8 +60,8 @@ def test_a_part_that_cannot_be_read_fails_the_run_and_hides_no_other(folder: Pat
     assert "good: broken.json:1:42: /resources/0/id: not valid JSON" in ran.stderr
 
 
-def test_what_was_judged_and_holds_nothing_now_is_an_error(folder: Path) -> None:
-    """An export that went wrong must not look like a mended estate."""
+def test_what_was_evaluated_and_is_empty_now_is_an_error(folder: Path) -> None:
+    """An export that went wrong must not look like a fixed estate."""
     assert policyeng("audit", "run", "bad", "--policy", "policies", folder=folder).returncode == 1
     (folder / "bad" / "w.json").write_text("{}", encoding="utf-8")
     ran = policyeng("audit", "run", "bad", "--policy", "policies", folder=folder)
@@ -71,7 +71,7 @@ def test_what_was_judged_and_holds_nothing_now_is_an_error(folder: Path) -> None
 
 
 @pytest.mark.slow
-def test_processes_judge_as_one_does(folder: Path) -> None:
+def test_processes_evaluate_as_one_does(folder: Path) -> None:
     """Each gets the policies as they are stored, and the content of the run is the same."""
     for number in range(5):
         put(folder / "bad" / f"w{number}.json", number % 2)
@@ -156,8 +156,8 @@ def test_a_run_warns_of_a_clock_that_goes_backwards(tmp_path: Path) -> None:
     assert "clock" not in warnings("e", "2026-06-02T00:00:00Z") + warnings("e", "2026-06-02T00:00:00Z") + warnings(
         "f", "2026-06-01T00:00:00Z"
     )
-    said = warnings("e", "2026-06-01T00:00:00Z")
+    messages = warnings("e", "2026-06-01T00:00:00Z")
     assert (
         "warning: clock: the clock 2026-06-01T00:00:00Z is earlier than 2026-06-02T00:00:00Z, the clock of run 2"
-        in said
+        in messages
     )

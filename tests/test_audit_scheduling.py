@@ -86,27 +86,27 @@ class Scheduled:
         for line in self.process.stderr:
             self._coming.put(line.rstrip("\n"))
 
-    def until(self, said: str) -> str:
-        """The next line that says something."""
+    def until(self, message: str) -> str:
+        """The next line with a message."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
             with suppress(queue.Empty):
                 self.lines.append(self._coming.get(timeout=1))
-                if said in self.lines[-1]:
+                if message in self.lines[-1]:
                     return self.lines[-1]
-        pytest.fail(f"nothing says {said!r}: {self.lines}")
+        pytest.fail(f"no line has {message!r}: {self.lines}")
 
-    def once(self, said: str) -> None:
-        """Wait until a line says something, if none has said it already: audits side by side end in any order."""
-        if not any(said in line for line in self.lines):
-            self.until(said)
+    def once(self, message: str) -> None:
+        """Wait for a line with a message, if there is none already: audits side by side end in any order."""
+        if not any(message in line for line in self.lines):
+            self.until(message)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""
         self.process.send_signal(number)
 
     def ended(self) -> int:
-        """The exit, once it has ended; `lines` has all that it said."""
+        """The exit, once it has ended; `lines` has all of its output."""
         code = self.process.wait(_PATIENCE)
         self._reader.join()
         while not self._coming.empty():
@@ -129,14 +129,14 @@ def scheduled(folder: Folder, *more: str, **environ: str) -> Iterator[Scheduled]
 
 
 class SlowServer(ThreadingHTTPServer):
-    """A snapshot at a URL that is answered when `answering` is set; `asked` is set when somebody asks."""
+    """A snapshot at a URL that is served when `released` is set; `requested` is set by a request."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Slow)
-        self.asked = threading.Event()
-        self.answering = threading.Event()
+        self.requested = threading.Event()
+        self.released = threading.Event()
 
     @property
     def url(self) -> str:
@@ -148,9 +148,9 @@ class _Slow(BaseHTTPRequestHandler):
     server: SlowServer
 
     def do_GET(self) -> None:
-        """Answer when it is time."""
-        self.server.asked.set()
-        self.server.answering.wait(_PATIENCE)
+        """Respond when it is time."""
+        self.server.requested.set()
+        self.server.released.wait(_PATIENCE)
         content = orjson.dumps({"snapshotVersion": 1, "resources": [workspace("slow", x=0, owner="o")]})
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -169,7 +169,7 @@ def slow() -> Iterator[SlowServer]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
-    server.answering.set()
+    server.released.set()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -197,11 +197,11 @@ def test_the_audit_under_way_is_ended_before_the_schedule(folder: Folder, slow: 
     """It is kept, as is another that ended before."""
     folder.configure(estate("slow", slow.url, every="PT1H"), estate("then", "b.json", every="PT1H"))
     with scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         schedule.until("then: run ")
         schedule.send(signal.SIGTERM)
         schedule.until("slow: waiting up to")
-        slow.answering.set()
+        slow.released.set()
         schedule.until("slow: run ")
         assert schedule.ended() == 0
 
@@ -210,10 +210,10 @@ def test_the_audit_under_way_is_ended_before_the_schedule(folder: Folder, slow: 
 
 @pytest.mark.slow
 def test_an_audit_that_does_not_end_in_time_is_left(folder: Folder, slow: SlowServer) -> None:
-    """The schedule ends with exit 0 all the same, says so, and the store has no half of it."""
+    """The schedule ends with exit 0 all the same, prints it, and the store has no half of it."""
     folder.configure(estate("slow", slow.url, every="PT1H"))
     with scheduled(folder, "--drain-seconds", "0.2") as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         schedule.send(signal.SIGINT)
         assert schedule.ended() == 0
 
@@ -226,7 +226,7 @@ def test_a_second_signal_ends_it_at_once(folder: Folder, slow: SlowServer) -> No
     """With the exit that shells give for it."""
     folder.configure(estate("slow", slow.url, every="PT1H"))
     with scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         schedule.send(signal.SIGTERM)
         schedule.until("slow: waiting up to")
         schedule.send(signal.SIGTERM)
@@ -245,7 +245,7 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
         estate("later", "b.json", cron=f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"),
     )
     with scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         folder.configure(kept, estate("bad", "b.json", cron="0 3 * * 9"))
         schedule.send(signal.SIGHUP)
         assert "(bad day-of-week)" in schedule.until("the configuration is unchanged")
@@ -261,7 +261,7 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
             line.partition(" schedule: ")[2] for line in schedule.lines
         }
         schedule.once("new: run ")
-        slow.answering.set()
+        slow.released.set()
         schedule.once("slow: run ")
         schedule.send(signal.SIGTERM)
         assert schedule.ended() == 0
@@ -270,14 +270,14 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
 
 
 @pytest.mark.slow
-def test_an_estate_that_waits_for_a_server_holds_up_no_other(folder: Folder, slow: SlowServer) -> None:
+def test_an_estate_that_waits_for_a_server_delays_no_other(folder: Folder, slow: SlowServer) -> None:
     """The other is audited again and again meanwhile."""
     folder.configure(estate("slow", slow.url, every="PT1H"), estate("quick", "b.json", every="PT1S"))
     with scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         for number in (1, 2):
             schedule.until(f"quick: run {number}:")
-        slow.answering.set()
+        slow.released.set()
         schedule.until("slow: run ")
         schedule.send(signal.SIGTERM)
         assert schedule.ended() == 0
@@ -325,20 +325,20 @@ def test_jitter_delays_the_next_audit(folder: Folder, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) -> None:
-    """Neither by this schedule, whose next time is passed over, nor beside another process."""
+    """Neither by this schedule, whose next time is passed over, nor next to another process."""
     folder.configure(estate("slow", slow.url, every="PT1S"), estate("taken", "b.json", every="PT1H"))
     with open_store(folder.url, create=True) as store, run_lock(store.engine, "taken"), scheduled(folder) as schedule:
-        assert slow.asked.wait(_PATIENCE)
+        assert slow.requested.wait(_PATIENCE)
         schedule.until("slow: skipped: its last audit is still waiting or running")
-        slow.answering.set()
+        slow.released.set()
         schedule.once("taken: skipped: another process is auditing it")
         schedule.send(signal.SIGTERM)
         assert schedule.ended() == 0
 
 
 @pytest.mark.slow
-def test_an_estate_that_cannot_be_audited_is_told_and_keeps_no_other_from_it(folder: Folder) -> None:
-    """Also to those whom it concerns; policies are read anew for each audit."""
+def test_an_estate_that_cannot_be_audited_is_reported_and_delays_no_other(folder: Folder) -> None:
+    """Also to the targets that it concerns; policies are read anew for each audit."""
     with listening(WebServer()) as web:
         notify = f'[[notify]]\nname = "ops"\nurl = "json://{web.address}/hook"'
         folder.configure(estate("one", "a.json", every="PT1S"), notify)
@@ -387,7 +387,7 @@ def test_once_fails_where_one_cannot_be_audited(folder: Folder) -> None:
     assert [len(folder.runs(name)) for name in ("one", "two")] == [0, 1]
 
 
-def test_the_list_says_when(folder: Folder) -> None:
+def test_the_list_states_when(folder: Folder) -> None:
     """In UTC and in the time zone of the estate; it makes no store."""
     folder.configure(
         estate("night", "a.json", cron="30 2 * * *", timezone="Europe/Berlin", grace="PT0S"),
@@ -406,7 +406,7 @@ def test_the_list_says_when(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "arguments", "said"),
+    ("table", "arguments", "message"),
     [
         (estate("one", "a.json"), (), "no estate has audit times"),
         (
@@ -419,11 +419,11 @@ def test_the_list_says_when(folder: Folder) -> None:
     ],
 )
 def test_what_cannot_be_scheduled_is_refused_at_once(
-    folder: Folder, table: str, arguments: tuple[str, ...], said: str
+    folder: Folder, table: str, arguments: tuple[str, ...], message: str
 ) -> None:
     """With exit 3 and a remedy."""
     folder.configure(table)
     ran = policyeng("audit", "schedule", *arguments, folder=folder.path)
 
     assert (ran.returncode, ran.stdout) == (3, "")
-    assert said in ran.stderr
+    assert message in ran.stderr

@@ -39,7 +39,7 @@ def test_a_run_keeps_its_parts_and_what_was_found_in_them(tmp_path: Path, store_
 
 
 def test_spans_begin_and_end_with_what_runs_find(tmp_path: Path, store_url: str) -> None:
-    """A finding stands from the first run that says so; one that passes again ends."""
+    """A finding lasts from the first run that has it; one that passes again ends."""
     audited = Audited(tmp_path, store_url)
     audited.audit()
     audited.put("a", {"one": {"x": 0, "owner": "o"}, "two": {"x": 0, "owner": "o"}})

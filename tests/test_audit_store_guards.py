@@ -58,7 +58,7 @@ def test_a_store_as_it_was_written_has_no_faults(connection: Connection) -> None
 
 
 def test_a_run_whose_parts_were_all_deleted(connection: Connection) -> None:
-    """Nothing of the run but its hash says that it had some."""
+    """Nothing of the run but its hash shows that it had some."""
     connection.execute(delete(PARTS).where(PARTS.c.run == 3))
     assert faults(connection, "parts") == [(3, "its parts are missing")]
 
@@ -86,13 +86,13 @@ def test_a_hash_that_is_not_of_the_document(connection: Connection) -> None:
 
 @pytest.mark.parametrize("changed", [{"number": 5}, {"estate": "other"}, {"number": 5, "estate": "other"}])
 def test_a_document_of_another_run(connection: Connection, changed: dict[str, object]) -> None:
-    """With a hash that fits, its columns tell."""
+    """With a hash that fits, its columns show it."""
     rewrite(connection, **changed)
     assert faults(connection, "runs") == [(4, "its document is of another number or estate")]
 
 
 def test_a_run_that_follows_another(connection: Connection) -> None:
-    """With a hash that fits, the run before it tells."""
+    """With a hash that fits, the run before it shows it."""
     rewrite(connection, previous="0" * 64)
     assert faults(connection, "runs") == [(4, "it does not follow the run before it")]
 
@@ -112,7 +112,7 @@ def test_a_retention_that_is_not_there_or_out_of_order(connection: Connection, n
 
 
 def test_a_later_retention_than_the_run_knew(connection: Connection) -> None:
-    """It is in order, and the parts tell."""
+    """It is in order, and the parts show it."""
     newest = connection.scalar(select(RETENTIONS.c.hash))
     connection.execute(update(RUNS).where(RUNS.c.number == 2).values(retention=newest))
     assert faults(connection, "runs") == []
@@ -135,7 +135,7 @@ def test_other_policies(connection: Connection) -> None:
 
 
 def test_a_part_of_no_run(connection: Connection) -> None:
-    """It is named by the number that it states, beside those that are well."""
+    """It is named by the number that it states, next to those that are well."""
     row = connection.execute(select(PARTS).where(PARTS.c.run == 3)).mappings().first()
     assert row is not None
     connection.execute(insert(PARTS).values({**row, "run": 99}))

@@ -113,7 +113,7 @@ def put_in(connection: Connection, table: Table, chance: random.Random) -> str:
 
 
 def exchange(connection: Connection, table: Table, chance: random.Random) -> str:
-    """Exchange the values that two rows have of some columns beside their keys, or of all of them."""
+    """Exchange the values that two rows have of some columns besides their keys, or of all of them."""
     rows = rows_of(connection, table)
     first, second = chance.sample([*rows], 2) if len(rows) > 1 else (rows[0], rows[0])
     names = [column.name for column in table.columns if not column.primary_key]
@@ -131,7 +131,7 @@ WAYS: Sequence[Callable[[Connection, Table, random.Random], str]] = (alter, remo
 def test_no_tampering_goes_unnoticed(
     audited: Audited, name: str, way: Callable[[Connection, Table, random.Random], str]
 ) -> None:
-    """Whatever row is touched, the store no longer holds together; the same store untouched does."""
+    """Whatever row is touched, the store is no longer consistent; the same store untouched is."""
     table, chance = METADATA.tables[name], random.Random(f"{name} {way.__name__}")
     tried = 0
     for _ in range(effort(12, 150)):
@@ -161,7 +161,7 @@ def test_what_was_altered_is_named_with_its_table_and_run(audited: Audited) -> N
 
 
 def test_only_a_hash_that_was_noted_shows_that_the_newest_runs_are_gone(tmp_path: Path) -> None:
-    """A chain cannot say what was cut off its end."""
+    """A chain cannot show what was cut off its end."""
     audited = Audited(tmp_path)
     audited.audit()
     head = audited.audit().hash
@@ -176,18 +176,18 @@ def test_only_a_hash_that_was_noted_shows_that_the_newest_runs_are_gone(tmp_path
     again.close()
 
 
-def test_the_command_says_what_holds_and_what_does_not(tmp_path: Path) -> None:
+def test_the_command_reports_what_is_verified_and_what_is_not(tmp_path: Path) -> None:
     """Exit 0 and the head; exit 2 with the fault on standard error."""
     audited = Audited(tmp_path)
     head = audited.audit().hash
     url = ("--store", audited.url)
-    held = policyeng("audit", "verify-history", *url, "--expect", head)
-    assert (held.returncode, held.stdout) == (0, f"1 run: no row was altered\nhead {head}\n")
+    checked = policyeng("audit", "verify-history", *url, "--expect", head)
+    assert (checked.returncode, checked.stdout) == (0, f"1 run: no row was altered\nhead {head}\n")
     with writing(audited.store.engine) as connection:
         connection.execute(update(RUNS).values(estate="elsewhere"))
     broken = policyeng("audit", "verify-history", *url)
     assert broken.returncode == 2
     assert "policyeng: runs: run 1: its document is of another number or estate" in broken.stderr
-    told = policyeng("audit", "verify-history", *url, "--format", "json")
-    assert '"table": "runs"' in told.stdout
+    report = policyeng("audit", "verify-history", *url, "--format", "json")
+    assert '"table": "runs"' in report.stdout
     audited.close()

@@ -21,7 +21,7 @@ from tests.effort import effort
 
 
 def test_evaluations_are_written_as_pydantic_writes_them() -> None:
-    """Findings and the rest, of drawn estates with exemptions; and what stands is what is read back."""
+    """Findings and the rest, of drawn estates with exemptions; and what is written is what is read back."""
     bundle = load_bundle()
     examples = Examples(bundle)
     for number in range(effort(15, 500)):
@@ -37,14 +37,14 @@ def test_evaluations_are_written_as_pydantic_writes_them() -> None:
         findings = kept.contents[kept.findings]
 
         assert findings == evaluation.model_dump_json(by_alias=True, include={"findings"}, fallback=str).encode()
-        said = evaluation.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
-        whole = {"findings": digest_of(findings), "given": 0, "evaluation": orjson.Fragment(said)}
+        expected = evaluation.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
+        whole = {"findings": digest_of(findings), "given": 0, "evaluation": orjson.Fragment(expected)}
         assert kept.contents[kept.digest] == orjson.dumps(whole)
         assert compute_span_states(Findings.of(evaluation.findings)) == read_span_states(findings)
         assert evaluation_of(kept.contents[kept.digest], findings) == evaluation
 
 
-def test_what_json_cannot_hold_is_written_too() -> None:
+def test_what_json_cannot_represent_is_written_too() -> None:
     """As it was before: a number beyond 64 bits."""
     finding = Finding(
         policy="T-A-1",

@@ -42,7 +42,7 @@ def _test(folder: Path, *options: str, **replaced: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (
             {"rule": "severity: -> serverity:"},
@@ -68,16 +68,16 @@ def _test(folder: Path, *options: str, **replaced: str) -> tuple[int, str]:
         ({"cases": "baseline: compute_cluster -> baseline: compute_clusters"}, "did you mean `compute_cluster`"),
     ],
 )
-def test_a_mistake_names_its_place_and_what_was_meant(folder: Path, change: dict[str, str], said: str) -> None:
+def test_a_mistake_names_its_place_and_what_was_meant(folder: Path, change: dict[str, str], message: str) -> None:
     """And nothing of an attempt to read it as Rego v0."""
     code, printed = _test(folder, **change)
 
     assert code in (1, 2)
-    assert said in printed
+    assert message in printed
     assert "future.keywords" not in printed
 
 
-def test_a_failing_case_says_how_to_go_on(folder: Path) -> None:
+def test_a_failing_case_states_the_next_step(folder: Path) -> None:
     """Its line, what was expected and found, the difference from the baseline, and the command for it alone."""
     code, printed = _test(folder, rule='"@") -> "a")')
     command = "policyeng test --policy policies --select ORG-ACME-001 --case 'an owner without an address'"

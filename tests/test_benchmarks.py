@@ -62,7 +62,7 @@ def test_an_estate_is_met_from_every_side(made: Prepared) -> None:
 
     assert {role for _, _, role, _, _ in expected.statements} == {"deny", "unknown"}
     assert expected.decided is not None
-    assert expected.decided > len({said[:2] for said in expected.statements})
+    assert expected.decided > len({verdict[:2] for verdict in expected.statements})
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
         assert "<script" not in (tools.folder / name).read_text(encoding="utf-8")
 
 
-def test_a_contestant_that_judges_less_stops_the_run(tools: Tools, made: Prepared) -> None:
+def test_a_contestant_that_evaluates_less_stops_the_run(tools: Tools, made: Prepared) -> None:
     """`opa exec` and Conftest with the pairs of one policy left out."""
     with whole(tools, made) as contestants:
         document = tools.folder / "whole" / "snapshot.json"
@@ -140,11 +140,11 @@ class Counted:
     name: str
     ran: list[str]
     sample: int | None = None
-    says: Verdicts | None = field(default=None)
+    given: Verdicts | None = field(default=None)
 
     def verdicts(self) -> Verdicts | None:
         """Nothing."""
-        return self.says
+        return self.given
 
     def expected(self) -> Verdicts | None:
         """One denial."""
@@ -168,7 +168,7 @@ class Counted:
 
 
 def test_rounds_are_interleaved_and_start_in_turn() -> None:
-    """Nobody is always first, and nobody runs twice in a row."""
+    """None is always first, and none runs twice in a row."""
     ran: list[str] = []
 
     seconds = repeated([Counted(name, ran) for name in "abc"], Pace(3, 9, 0.0))
@@ -177,12 +177,12 @@ def test_rounds_are_interleaved_and_start_in_turn() -> None:
     assert seconds == [[1.0, 6.0, 8.0], [2.0, 4.0, 9.0], [3.0, 5.0, 7.0]]
 
 
-def test_only_what_judges_is_compared() -> None:
-    """A measure of parsing says nothing; a wrong one does."""
+def test_only_what_evaluates_is_compared() -> None:
+    """A measure of parsing has no verdicts; a wrong one has."""
     require_equal([Counted("parse", [])])
 
     with pytest.raises(DifferentVerdictsError, match="wrong: "):
-        require_equal([Counted("wrong", [], says=Verdicts(Counter(), 1))])
+        require_equal([Counted("wrong", [], given=Verdicts(Counter(), 1))])
 
 
 def outcome_of(*measures: tuple[str, str, int, float]) -> Outcome:
@@ -218,13 +218,13 @@ def test_starts_and_processes_have_their_own_bars() -> None:
         (WHOLE, CONFTEST, 10_000, 8.0),
     )
 
-    said = {target.what.split(",")[0]: (target.measured, target.met) for target in targets(outcome)}
+    by_name = {target.what.split(",")[0]: (target.measured, target.met) for target in targets(outcome)}
     start, exec_ = (target for target in targets(outcome) if target.what.startswith("start of"))
 
-    assert said["two processes"] == ("1.7x", True)
+    assert by_name["two processes"] == ("1.7x", True)
     assert (start.measured, start.met) == ("1.60x", False)
     assert (exec_.measured, exec_.met) == ("1.45x", True)
-    assert said["the same: Conftest"] == ("8.0x", True)
+    assert by_name["the same: Conftest"] == ("8.0x", True)
 
 
 def test_memory_that_grows_misses_its_target() -> None:
@@ -248,13 +248,13 @@ def test_times_are_shown_in_a_unit_that_suits(seconds: float, shown: str) -> Non
 
 
 def test_a_command_that_fails_is_no_measure(tmp_path: Path) -> None:
-    """The launcher says how it ended and what it printed."""
+    """The launcher reports how it ended and what it printed."""
     with Launcher(tmp_path) as launcher:
-        seconds, processor, peak = launcher.run(["sh", "-c", "echo said; exit 1"], (0, 1))
+        seconds, processor, peak = launcher.run(["sh", "-c", "echo output; exit 1"], (0, 1))
 
         assert seconds > 0
         assert 0 <= processor < 60
         assert 0 < peak < 200
-        assert launcher.printed() == b"said\n"
+        assert launcher.printed() == b"output\n"
         with pytest.raises(RuntimeError, match="sh ended with 3: gone wrong"):
             launcher.run(["sh", "-c", "echo gone wrong; exit 3"])

@@ -1,4 +1,4 @@
-"""The benchmark of the Rego compiler on a small estate: what it asks of two processes and of OPA."""
+"""The benchmark of the Rego compiler on a small estate: what it measures of two processes and of OPA."""
 
 from __future__ import annotations
 

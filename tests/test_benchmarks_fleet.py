@@ -12,7 +12,7 @@ from policyeng.sources import load_snapshot
 
 
 def test_every_workspace_is_a_file_with_ids_of_its_own(tmp_path: Path) -> None:
-    """Of as many resources as were asked for; a change changes one of them."""
+    """Of as many resources as requested; a change changes one of them."""
     fleet = Fleet(tmp_path, workspaces=3, resources=12)
     fleet.write()
     files = sorted(fleet.files.iterdir())
@@ -20,14 +20,14 @@ def test_every_workspace_is_a_file_with_ids_of_its_own(tmp_path: Path) -> None:
 
     fleet.change()
 
-    held = [{resource["id"] for resource in load_snapshot(file).resources} for file in files]
-    assert [len(ids) for ids in held] == [12, 12, 12]
-    assert len(set.union(*held)) == 36
+    by_file = [{resource["id"] for resource in load_snapshot(file).resources} for file in files]
+    assert [len(ids) for ids in by_file] == [12, 12, 12]
+    assert len(set.union(*by_file)) == 36
     assert [file.read_bytes() == content for file, content in zip(files, before, strict=True)] == [True, False, True]
 
 
 def test_a_command_that_fails_gives_no_figure() -> None:
-    """What it said is in the error."""
+    """Its output is in the error."""
     found = measured("quick", [sys.executable, "-c", "print(1)"])
 
     assert found.seconds >= found.processor > 0
@@ -47,7 +47,7 @@ def test_audits_are_those_of_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "audits.db").stat().st_size > 0
 
 
-def test_the_table_has_medians_and_says_how_much_faster_the_next_is(tmp_path: Path) -> None:
+def test_the_table_has_medians_and_how_much_faster_the_next_is(tmp_path: Path) -> None:
     """By the processor and by the clock."""
     again = [Measured("next audit, nothing changed", seconds, seconds / 2, 50) for seconds in (2.0, 9.0, 1.0)]
     rows = [Measured("first audit", 60, 40, 100), *again, Measured("opa exec", 30, 50, 90)]

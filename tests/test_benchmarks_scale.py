@@ -1,4 +1,4 @@
-"""The measures of fleets: real audits and real processes, and no figures where two say different things."""
+"""The measures of fleets: real audits and real processes, and no figures where two disagree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from benchmarks.family import Watch, cpu_seconds, family
 from policyeng.bundle import load_bundle
 from policyeng.bundle.assembling import pack_bundle
 
-HOLDING = "import sys; held = bytearray(64 << 20); held[::4096] = b'x' * (len(held) // 4096); print(); sys.stdin.read()"
+ALLOCATING = (
+    "import sys; memory = bytearray(64 << 20); memory[::4096] = b'x' * (len(memory) // 4096); print(); sys.stdin.read()"
+)
 
 
 def test_a_fleet_is_the_same_every_time_and_no_two_of_it_are_alike() -> None:
@@ -31,8 +33,8 @@ def test_a_fleet_is_the_same_every_time_and_no_two_of_it_are_alike() -> None:
 
 
 def test_what_a_family_takes_is_that_of_all_its_members() -> None:
-    """A child that holds 64 MB and does nothing more."""
-    with subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    """A child that allocates 64 MB and does nothing more."""
+    with subprocess.Popen([sys.executable, "-c", ALLOCATING], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
         with Watch(child.pid, every=0.01) as watch:
@@ -48,7 +50,7 @@ def test_what_a_family_takes_is_that_of_all_its_members() -> None:
 
 
 @pytest.mark.slow
-def test_audits_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_audits_are_measured_when_they_agree(capsys: pytest.CaptureFixture[str]) -> None:
     """One process and two, each in a process of its own."""
     assert scale.main(["--workspaces", "3", "--resources", "4", "--rounds", "1"]) == 0
     printed = capsys.readouterr().out
@@ -59,7 +61,7 @@ def test_audits_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixtur
     assert all(float(row[6]) > 20 for row in rows[1:])
 
 
-def test_audits_that_say_different_things_give_no_figures(
+def test_audits_that_disagree_give_no_figures(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A gain over a run that found less is none."""
@@ -71,7 +73,7 @@ def test_audits_that_say_different_things_give_no_figures(
 
 
 @pytest.mark.slow
-def test_checks_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_checks_are_measured_when_they_agree(capsys: pytest.CaptureFixture[str]) -> None:
     """The parts are resources."""
     assert scale.main(["--check", "40", "--rounds", "1"]) == 0
     assert capsys.readouterr().out.startswith("40 resources, 1 rounds")
@@ -85,15 +87,15 @@ def test_what_the_seconds_of_cpu_allow() -> None:
         assert [scale.estimate_check(run, 3), scale.estimate_audit(run, 3)] == [7.0, 5.0]
 
 
-def test_an_audit_that_does_not_judge_is_no_figure(tmp_path: Path) -> None:
+def test_an_audit_that_does_not_evaluate_is_no_figure(tmp_path: Path) -> None:
     """An empty folder ends with 2."""
     with pytest.raises(RuntimeError, match="the audit ended with 2"):
         scale.audited(tmp_path, 1)
 
 
 @pytest.mark.slow
-def test_the_cost_in_spark_is_held_against_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process judges what Spark does, and ratios are taken round by round."""
+def test_the_cost_in_spark_is_compared_with_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process evaluates what Spark does, and ratios are taken round by round."""
     monkeypatch.setattr(spark, "_bundles", [])
     for name, content in fleet(2, 4):
         (tmp_path / name).write_bytes(content)

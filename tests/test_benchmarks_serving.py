@@ -1,4 +1,4 @@
-"""The benchmark of the server: equal answers of real servers, or no figures, and a page. No times are asserted."""
+"""The benchmark of the server: equal responses of real servers, or no figures, and a page. No times are asserted."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Once:
         self.wrong = wrong
 
     def run(self, url: str, requests: Sequence[Request], *phases: Phase) -> list[Load]:
-        """Send them, and compare the answers."""
+        """Send them, and compare the responses."""
         for each in requests:
-            answer = httpx.post(url, content=each.body, headers={"Content-Type": "application/json"}, timeout=60)
-            assert answer.text.rstrip().endswith(each.says)
+            response = httpx.post(url, content=each.body, headers={"Content-Type": "application/json"}, timeout=60)
+            assert response.text.rstrip().endswith(each.says)
             assert len(each.says) > len("{}")
         return [load(phase.rate, wrong=self.wrong) for phase in phases]
 
@@ -58,7 +58,7 @@ def test_a_search_ends_at_what_is_sustained(most: float) -> None:
 
 
 def test_a_server_that_sustains_nothing_ends_the_search() -> None:
-    """Slow answers are no more than wrong ones."""
+    """Slow responses count as wrong ones."""
     slow, wrong = Search(CHANGES), Search(CHANGES)
     for search, each in ((slow, load(1, p99=CHANGES.limit)), (wrong, load(1, wrong=1))):
         while not search.ended:
@@ -86,7 +86,7 @@ def test_a_tiny_run_is_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_servers_that_say_different_things_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_that_disagree_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same policies, other words; closing the workspace is the first change that policies deny."""
     write_bundle = admission.write_bundle
 
@@ -103,7 +103,7 @@ def test_servers_that_say_different_things_stop_the_run(tmp_path: Path, monkeypa
         measured(Program("tiny", 1, 1, 1, 1), OPA, Once(), tmp_path, outcome)
 
 
-def test_a_wrong_answer_in_the_overload_stops_the_run() -> None:
+def test_a_wrong_response_in_the_overload_stops_the_run() -> None:
     """However fast it came."""
     one = Measured(CHANGES, "a", None, load(20), ())
 
@@ -118,8 +118,8 @@ def test_a_wrong_answer_in_the_overload_stops_the_run() -> None:
 def test_what_k6_did_not_see_is_nothing() -> None:
     """It leaves out what nothing was added to."""
     values = {"count": 3, "med": 1.5, "p(99)": 2.0, "max": 2.5}
-    said = load_of({"a_right": {"values": values}}, Phase("a", 5, 1, 10))
+    found = load_of({"a_right": {"values": values}}, Phase("a", 5, 1, 10))
 
-    assert said == Load(5, 1, Times(3, 1.5, 2.0, 2.5), 0, NEVER, 0, 0, 0)
-    assert said.whole
+    assert found == Load(5, 1, Times(3, 1.5, 2.0, 2.5), 0, NEVER, 0, 0, 0)
+    assert found.whole
     assert not load_of({}, Phase("a", 5, 1, 10)).whole

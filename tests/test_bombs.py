@@ -95,14 +95,14 @@ def test_each_bomb_is_an_error_of_its_own(group: str, folder: Path, usual: float
     assert seconds < 5 * (usual + len(outcomes) * LIMIT)
 
 
-def test_a_server_goes_on_after_each_bomb(folder: Path) -> None:
-    """It denies the change, because nothing shows that it is right, and answers the next one."""
+def test_a_server_keeps_running_after_each_bomb(folder: Path) -> None:
+    """It denies the change, because nothing shows that it is right, and responds to the next one."""
     bundle_of(folder, CHOSEN)
     with running(folder, "--policy", "policies", "--snapshot", "state/s.json", command=SERVE) as (server, address):
         for _ in range(2):
-            answer = httpx.post(f"{address}/v1/admit", json=SUBJECT, timeout=60)
+            response = httpx.post(f"{address}/v1/admit", json=SUBJECT, timeout=60)
             # A busy machine may take longer than the server waits.
-            assert answer.status_code == 503 or answer.json()["allowed"] is False, answer.text
+            assert response.status_code == 503 or response.json()["allowed"] is False, response.text
             assert httpx.get(f"{address}/healthz").status_code == 200
         if sys.platform == "linux":
             status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")

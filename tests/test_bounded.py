@@ -1,4 +1,4 @@
-"""What a small input can make the product hold in memory is bounded: refusals by number, contents by size."""
+"""What a small input can make the product keep in memory is bounded: refusals by number, contents by size."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_refusals_are_counted_from_the_thousandth_on() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["resources", "approvals"])
 def test_a_list_of_numbers_takes_no_more_than_itself(key: str) -> None:
-    """Of what it holds no refusal is kept for each."""
+    """No refusal is kept for each member."""
     document = {"snapshotVersion": 1, key: [1] * MANY}
     [refusal, *more] = native.read(document).refusals
 

@@ -1,4 +1,4 @@
-"""Reading bundle archives: ours, those that people pack, OPA's, and those that nobody should have packed."""
+"""Reading bundle archives: ours, those that people pack, OPA's, and those that no one should have packed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rooted(path: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def same(one: Bundle, other: Bundle) -> bool:
-    """Whether two bundles judge the same, under the same digest."""
+    """Whether two bundles decide the same, under the same digest."""
     return all(getattr(one, part) == getattr(other, part) for part in ("digest", "policies", "modules", "data"))
 
 
@@ -45,14 +45,14 @@ def test_an_archive_is_the_directory_that_was_packed(tmp_path: Path) -> None:
 
 
 def test_the_manifest_is_no_part_of_the_digest(tmp_path: Path) -> None:
-    """It names the digest, so it cannot be in it; revision and roots change nothing that is judged."""
+    """It names the digest, so it cannot be in it; revision and roots change nothing that is evaluated."""
     plain = load_bundle(write(tmp_path / "one", POLICY))
     named = load_bundle(write(tmp_path / "two", {**POLICY, ".manifest": '{"revision": "9", "roots": ["area"]}'}))
 
     assert plain.digest == named.digest
 
 
-def test_the_digest_is_over_what_is_judged_not_over_how_it_lies(tmp_path: Path) -> None:
+def test_the_digest_is_over_the_content_not_over_its_layout(tmp_path: Path) -> None:
     """One data document or several, JSON or YAML, with spaces or without: the same digest; another value: another."""
     one = load_bundle(write(tmp_path / "one", {**POLICY, "x/data.json": '{"b": 1, "a": [true, null]}'}))
     two = load_bundle(
@@ -79,7 +79,7 @@ def test_the_form_of_opa_build_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({"optimized/area/a.rego": "package area.a\ndeny contains 1"}, "dropped their headers"),
         ({"policy.wasm": b"\0asm"}, "WebAssembly"),
@@ -95,9 +95,11 @@ def test_the_form_of_opa_build_is_read(tmp_path: Path) -> None:
         ({"x/area/a/a.rego": POLICY["area/a/a.rego"].replace("T-A-1", "T-A-2")}, "share the package"),
     ],
 )
-def test_what_opa_can_leave_out_or_wrongly_put_in_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_what_opa_can_leave_out_or_wrongly_put_in_is_refused(
+    tmp_path: Path, files: dict[str, str], message: str
+) -> None:
     """An archive without headers or sources is named as such, with what to do instead."""
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         load_bundle(rooted(tmp_path / "b.tar.gz", {"area/a/a.rego": POLICY["area/a/a.rego"], **files}))
 
 
@@ -110,7 +112,7 @@ def test_two_modules_whose_paths_become_one_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda content: content[:0], "is cut off"),
         (lambda content: content[:-1], "is cut off"),
@@ -124,12 +126,12 @@ def test_two_modules_whose_paths_become_one_are_refused(tmp_path: Path) -> None:
         (lambda content: content + content, "follows the end of the gzip stream"),
     ],
 )
-def test_a_damaged_archive_is_refused(tmp_path: Path, damage: object, said: str) -> None:
+def test_a_damaged_archive_is_refused(tmp_path: Path, damage: object, message: str) -> None:
     """Cut off, not gzip, a wrong checksum, something behind it."""
     path = packed(tmp_path / "b.tar.gz", dict(POLICY))
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]  # one of the functions above
 
-    with pytest.raises(BundleError, match=said) as refusal:
+    with pytest.raises(BundleError, match=message) as refusal:
         load_bundle(path)
 
     assert refusal.value.place == (str(path),)
@@ -137,7 +139,7 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, damage: object, said: str)
 
 
 def test_every_cut_of_an_archive_is_refused(tmp_path: Path) -> None:
-    """However much of it arrived, nothing is judged with a part."""
+    """However much of it arrived, nothing is evaluated with a part."""
     path = packed(tmp_path / "b.tar.gz", dict(POLICY))
     whole = path.read_bytes()
 
@@ -166,7 +168,7 @@ def test_a_bomb_is_not_inflated(tmp_path: Path) -> None:
 
 
 def test_too_large_a_file_is_not_read(tmp_path: Path) -> None:
-    """The limit holds for the archive as it lies, too."""
+    """The limit applies to the compressed archive, too."""
     path = tmp_path / "b.tar.gz"
     path.write_bytes(os.urandom(1001))
 
@@ -185,7 +187,7 @@ def test_members_are_refused_with_archive_and_name(tmp_path: Path) -> None:
 
 
 def test_what_is_neither_directory_nor_archive_is_refused(tmp_path: Path) -> None:
-    """A file of another kind, a name that does not exist, a named pipe: said at once."""
+    """A file of another kind, a name that does not exist, a named pipe: refused at once."""
     write(tmp_path, {"notes.txt": "no archive"})
     os.mkfifo(tmp_path / "pipe")
 

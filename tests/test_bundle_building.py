@@ -1,4 +1,4 @@
-"""Building archives: the same bytes for the same input, and everything that judges in them."""
+"""Building archives: the same bytes for the same input, and everything that decides in them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def manifest(path: Path) -> dict[str, object]:
 
 
 def findings(bundle: Bundle, root: Path) -> Sequence[Finding]:
-    """What a bundle says of the samples."""
+    """The findings of a bundle for the samples."""
     snapshot = load_snapshot(root / "samples" / "workspaces" / "regulated.json")
     return evaluate(bundle, snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC)).findings
 
@@ -84,7 +84,7 @@ def test_building_from_an_archive_gives_the_archive(tmp_path: Path) -> None:
     assert built(tmp_path / "two.tar.gz", first).read_bytes() == first.read_bytes()
 
 
-def test_it_stands_alone_and_leaves_tests_behind(tmp_path: Path) -> None:
+def test_it_is_complete_and_leaves_tests_behind(tmp_path: Path) -> None:
     """What we lend is in it; tests, cases and other files are not."""
     more = {"area/a/a_test.rego": "package x", "area/a/cases.yaml": "pass: {}", "README.md": "x", ".git/x.rego": "x"}
     root = write(tmp_path / "d", {**POLICY, **more, "p/p.py": PYTHON, "p/test_p.py": ""})
@@ -96,22 +96,22 @@ def test_it_stands_alone_and_leaves_tests_behind(tmp_path: Path) -> None:
     assert load_bundle(tmp_path / "b.tar.gz").digest == load_bundle(root).digest
 
 
-def test_the_manifest_says_revision_roots_and_digest(tmp_path: Path) -> None:
+def test_the_manifest_has_revision_roots_and_digest(tmp_path: Path) -> None:
     """Derived where the directory has none, kept where it has one; other metadata stays."""
     plain = write(tmp_path / "plain", {**POLICY, "x/data.json": '{"k": 1}', "data.json": '{"top": 1}'})
-    said = manifest(built(tmp_path / "b.tar.gz", plain))
-    assert said["roots"] == ["area", "facts", "lib", "top", "x"]
-    assert said["rego_version"] == 1
-    assert said["metadata"] == {"policyeng": {"digest": load_bundle(plain).digest}}
-    assert said["revision"] == ""
+    content = manifest(built(tmp_path / "b.tar.gz", plain))
+    assert content["roots"] == ["area", "facts", "lib", "top", "x"]
+    assert content["rego_version"] == 1
+    assert content["metadata"] == {"policyeng": {"digest": load_bundle(plain).digest}}
+    assert content["revision"] == ""
 
     metadata = '{"owner": "me", "policyeng": {"k": 1}}'
     own = f'{{"revision": "3", "roots": ["area/a", "x"], "rego_version": 1, "metadata": {metadata}}}'
     stated = write(tmp_path / "stated", {**POLICY, "x/data.json": '{"k": 1}', ".manifest": own})
-    said = manifest(built(tmp_path / "b.tar.gz", stated))
-    assert said["roots"] == ["area/a", "facts", "lib", "x"]
-    assert said["metadata"] == {"owner": "me", "policyeng": {"k": 1, "digest": load_bundle(stated).digest}}
-    assert said["revision"] == "3"
+    content = manifest(built(tmp_path / "b.tar.gz", stated))
+    assert content["roots"] == ["area/a", "facts", "lib", "x"]
+    assert content["metadata"] == {"owner": "me", "policyeng": {"k": 1, "digest": load_bundle(stated).digest}}
+    assert content["revision"] == "3"
     assert manifest(built(tmp_path / "b.tar.gz", stated, revision="4"))["revision"] == "4"
 
 
@@ -138,7 +138,7 @@ def test_the_documents_of_a_folder_become_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({".manifest": '{"roots": ["elsewhere"]}'}, "the package `area/a` is outside"),
         ({".manifest": '{"roots": ["area/a/b"]}'}, "the package `area/a` is outside"),
@@ -149,9 +149,9 @@ def test_the_documents_of_a_folder_become_one(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_opa_would_refuse_is_not_built(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_what_opa_would_refuse_is_not_built(tmp_path: Path, files: dict[str, str], message: str) -> None:
     """Something outside the roots that the manifest states."""
-    with pytest.raises(BundleError, match=said) as refusal:
+    with pytest.raises(BundleError, match=message) as refusal:
         built(tmp_path / "b.tar.gz", write(tmp_path / "d", {**POLICY, **files}))
 
     assert "roots" in refusal.value.remedy
@@ -208,7 +208,7 @@ def test_the_signature_covers_every_file(tmp_path: Path) -> None:
 
 
 def test_windows_line_ends_are_the_same_bundle(tmp_path: Path) -> None:
-    """The digest is over what is judged, and that has one form of line ends."""
+    """The digest is over the content, and that has one form of line ends."""
     unix = load_bundle(write(tmp_path / "d", POLICY))
     windows = {name: text.replace("\n", "\r\n").encode() for name, text in POLICY.items()}
 
@@ -223,10 +223,12 @@ def test_an_archive_of_gatekeepers_files_is_the_bundle(tmp_path: Path) -> None:
     read = load_bundle(archive)
     snapshot = load_snapshot(folder / "inputs/objects.yaml", documents=True, resources=False)
 
-    said, again = (evaluate(each, snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC)).findings for each in (bundle, read))
+    direct, again = (
+        evaluate(each, snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC)).findings for each in (bundle, read)
+    )
 
     assert (read.digest, read.modules, read.policies) == (bundle.digest, bundle.modules, bundle.policies)
-    assert said == again
+    assert direct == again
     assert any(finding.denials for finding in again)
     assert {"requiredowner/template.yaml.rego", "requiredowner/template.yaml.lib1.rego"} <= set(unpacked(archive))
     assert "requiredowner" in str(manifest(archive)["roots"])

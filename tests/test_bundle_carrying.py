@@ -28,7 +28,7 @@ def deny(it):
 
 
 def require_same(bundle: Bundle, carried: Bundle) -> None:
-    """All that a report says of a bundle, and all that it judges with."""
+    """All that a report shows of a bundle, and all that it evaluates with."""
     for name in ("name", "revision", "digest", "modules", "data", "rego_v0", "lent", "given"):
         assert getattr(carried, name) == getattr(bundle, name), name
     for policies, others in ((bundle.policies, carried.policies), (bundle.idle, carried.idle)):
@@ -37,7 +37,7 @@ def require_same(bundle: Bundle, carried: Bundle) -> None:
         ]
 
 
-def test_the_built_in_policies_say_the_same_when_they_were_carried(bundle: Bundle) -> None:
+def test_the_built_in_policies_decide_the_same_when_they_were_carried(bundle: Bundle) -> None:
     """And the same bundle is the same bytes."""
     content = pack_bundle(bundle)
     carried = unpack_bundle(content)
@@ -99,7 +99,7 @@ def test_an_archive_is_carried(tmp_path: Path, bundle: Bundle) -> None:
 
 
 def test_what_was_loaded_is_carried_whatever_the_files_have_become(tmp_path: Path) -> None:
-    """Nothing is judged with what nobody loaded, verified or named."""
+    """Nothing is evaluated with what was not loaded, verified or named."""
     bundle = load_bundle(write(tmp_path, {"area/x/x.rego": rego("x", deny_when("true"))}))
     write(tmp_path, {"area/x/x.rego": rego("x", deny_when("false"))})
 

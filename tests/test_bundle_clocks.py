@@ -1,4 +1,4 @@
-"""Which policies may look at the clock, and the moments at which they may change what they say."""
+"""Which policies may look at the clock, and the moments at which their outcomes may change."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_python_that_names_the_clock_may_look_at_it(tmp_path: Path, imports: str
 
 
 def test_moments_are_dates_and_the_days_before_and_after_them(tmp_path: Path) -> None:
-    """Dates in facts, in code and in what is judged, moved by numbers of code and parameters."""
+    """Dates in facts, in code and in what is evaluated, moved by numbers of code and parameters."""
     more = "parameters:\n  notice: {type: integer, default: 20, description: days}"
     text = rego("a", deny_when("input.as_of > `2026-05-01T12:00:00Z`; 7 > 0"), more=more)
     facts = {"area/a/a.rego": text, "facts/t/data.json": '{"x": {"date": "2026-03-10"}}'}

@@ -14,7 +14,7 @@ from tests.bundles import write
 from tests.conftest_binary import require_conftest
 
 KEYS = ("a", "deep", "limits", "list", "sub", "x")
-#: A rule cannot read the whole of `data`, which holds the rule itself.
+#: A rule cannot read the whole of `data`, which contains the rule itself.
 _SHOWN = "".join(f'shown contains ["{key}", data.{key}]\n' for key in KEYS)
 POLICY = {"p/a.rego": f"package main\n{_SHOWN}deny contains json.marshal([pair | some pair in shown]) if input\n"}
 
@@ -61,7 +61,7 @@ def test_data_is_what_conftest_has(tmp_path: Path, data: list[str], monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({"d/a.yaml": "x: 1", "d/b.yaml": "x: 1"}, "`data.x` is in two"),
         ({"d/a.yaml": "x: {y: 1}", "d/x/b.json": '{"y": 2}'}, "`data.x.y` is in two"),
@@ -70,10 +70,10 @@ def test_data_is_what_conftest_has(tmp_path: Path, data: list[str], monkeypatch:
         ({"d/a.json": '{"x": 1, "x": 2}'}, "duplicate key"),
     ],
 )
-def test_a_clash_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
-    """With the file that says it again."""
+def test_a_clash_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    """With the file that repeats it."""
     write(tmp_path, {**POLICY, **files})
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         load_bundle(tmp_path / "p", data=[tmp_path / "d"])
 
 
@@ -86,17 +86,17 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("missing", "missing: the data does not exist; name a file"),
         ("missing.json", "the data does not exist"),
         ("d.txt", "no JSON or YAML file; name"),
     ],
 )
-def test_what_is_not_there_is_said_apart_from_what_is_of_another_kind(tmp_path: Path, name: str, said: str) -> None:
+def test_what_is_missing_is_distinguished_from_what_is_of_another_kind(tmp_path: Path, name: str, message: str) -> None:
     """The remedies differ."""
     write(tmp_path, {**POLICY, "d.txt": "x"})
-    with pytest.raises(PolicyengError, match=said):
+    with pytest.raises(PolicyengError, match=message):
         load_bundle(tmp_path / "p", data=[tmp_path / name])
 
 

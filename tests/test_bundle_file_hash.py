@@ -97,7 +97,7 @@ def test_a_document_that_cannot_be_read_is_named(content: bytes) -> None:
 
 
 def test_the_algorithms_are_those_of_opa_that_are_strong() -> None:
-    """Under OPA's names; each gives the hash that the name says."""
+    """Under OPA's names; each gives the hash of its name."""
     empty = {
         "SHA-224": "d14a028c2a3a2bc9476102bb288234c415a2b01f828ea62ac5b3e42f",
         "SHA-256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",

@@ -1,4 +1,4 @@
-"""Policies of others: which rules judge, what they are called, and what is refused instead of dropped."""
+"""Policies of others: which rules decide, what they are called, and what is refused instead of dropped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bundle_of(folder: Path, *sources: str) -> Bundle:
     return load_bundle(write(folder, {f"m{number}.rego": source for number, source in enumerate(sources)}))
 
 
-def test_every_judging_rule_is_a_policy(tmp_path: Path) -> None:
+def test_every_deciding_rule_is_a_policy(tmp_path: Path) -> None:
     """`deny`, `violation` and `warn`, also with a suffix, are policies by package and name; `warn` fails no run."""
     policies = {policy.id: policy for policy in bundle_of(tmp_path, RULES).policies}
 
@@ -56,7 +56,7 @@ def test_metadata_above_a_rule_wins_over_metadata_above_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("package a\ndeny if input.x", "`deny` returns only true"),
         ("package a\nimport rego.v1\ndeny := true if input.x", "`deny` returns only true"),
@@ -70,22 +70,22 @@ def test_metadata_above_a_rule_wins_over_metadata_above_the_package() -> None:
         ("package a\nviolation contains input.review.name if input.kind", "`input.review`, .* `input.kind`"),
     ],
 )
-def test_a_rule_that_gives_no_messages_is_refused_by_name(tmp_path: Path, source: str, said: str) -> None:
+def test_a_rule_that_gives_no_messages_is_refused_by_name(tmp_path: Path, source: str, message: str) -> None:
     """Conftest takes such rules for passed; nothing here passes silently."""
-    with pytest.raises(BundleError, match=said) as refusal:
+    with pytest.raises(BundleError, match=message) as refusal:
         bundle_of(tmp_path, source, "package b\ndeny contains 1 if false")
     assert "m0.rego" in str(refusal.value)
 
 
 def test_a_library_that_reads_what_conftest_fills_is_refused(tmp_path: Path) -> None:
-    """Which policies use it is open, so none of them is judged."""
+    """Which policies use it is open, so none of them is evaluated."""
     library = "package l\nname := data.conftest.file.name"
     with pytest.raises(BundleError, match="only Conftest fills"):
         bundle_of(tmp_path, "package a\nimport data.l\ndeny contains l.name if input.x", library)
 
 
 def test_a_directory_without_policies_is_an_error(tmp_path: Path) -> None:
-    """A library alone judges nothing; neither do tests."""
+    """A library alone decides nothing; neither do tests."""
     write(tmp_path, {"l.rego": "package l\nf(x) := x", "tests/a.rego": "package a\ndeny contains 1 if true"})
     write(tmp_path, {"a_test.rego": "package a\ndeny contains 1 if true"})
     with pytest.raises(BundleError, match="no policy was found"):
@@ -99,7 +99,7 @@ def test_one_rule_over_several_modules_and_directories_is_one_policy(tmp_path: P
     assert [policy.id for policy in load_bundle(tmp_path / "one", tmp_path / "two").policies] == ["main.deny"]
 
 
-def test_policies_of_ours_and_of_others_stand_together(tmp_path: Path) -> None:
+def test_policies_of_ours_and_of_others_can_be_in_one_bundle(tmp_path: Path) -> None:
     """Ours are lent what they use; a library of theirs under the name `lib` stays theirs, and lends itself alone."""
     mine = {"area/x/x.rego": rego("x", deny_when("false"))}
     theirs = {"k8s/a.rego": "package k8s\nimport data.lib.words\ndeny contains words.one if input.x"}
@@ -152,7 +152,7 @@ def test_input_is_what_the_libraries_of_a_package_look_at(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ('violation contains m if m := object.get(input, ["review", "object"], {}).x', "`input` as a whole"),
         ("import input as i\nviolation contains m if m := object.keys(i)[_]", "`input` as a whole"),
@@ -168,12 +168,12 @@ def test_input_is_what_the_libraries_of_a_package_look_at(tmp_path: Path) -> Non
         ("deny contains m if { m := input.x; data.inventory_of_ours[m] }", ""),
     ],
 )
-def test_what_cannot_be_decided_is_unknown(tmp_path: Path, source: str, said: str) -> None:
+def test_what_cannot_be_decided_is_unknown(tmp_path: Path, source: str, message: str) -> None:
     """Whose input is meant is open, or the cluster's objects are missing: never a pass."""
     bundle = bundle_of(tmp_path, f"package a\n{source}", "package l\nknown := data.inventory.a")
     (policy,) = bundle.policies
-    assert said in policy.undecided
-    assert bool(said) == bool(policy.undecided)
+    assert message in policy.undecided
+    assert bool(message) == bool(policy.undecided)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def constraint(name: str, spec: str) -> str:
     return f"apiVersion: constraints.gatekeeper.sh/v1beta1\nkind: P\nmetadata: {{name: {name}}}\nspec: {spec}\n"
 
 
-def judged(folder: Path, document: str) -> list[tuple[str, str]]:
+def evaluated(folder: Path, document: str) -> list[tuple[str, str]]:
     """Policies and outcomes over one document."""
     write(folder / "in", {"x.json": document})
     snapshot = load_snapshot(folder / "in/x.json", documents=True, resources=False)
@@ -40,17 +40,17 @@ def judged(folder: Path, document: str) -> list[tuple[str, str]]:
     return [(finding.policy, str(finding.outcome)) for finding in evaluation.findings]
 
 
-def test_a_directory_in_the_style_of_the_library_is_judged() -> None:
-    """Templates with libraries and samples, and sources beside them; what the cluster fills leaves a policy unknown."""
+def test_a_directory_in_the_style_of_the_library_is_evaluated() -> None:
+    """Templates with libraries, samples and sources next to them; what the cluster fills leaves a policy unknown."""
     snapshot = load_snapshot(COLLECTION / "inputs/objects.yaml", documents=True, resources=False)
     evaluation = evaluate(load_bundle(COLLECTION / "policy"), snapshot, as_of=AS_OF)
 
-    said = [
+    found = [
         (finding.policy, finding.resource.rpartition("/")[2], denial.msg, denial.actual)
         for finding in evaluation.findings
         for denial in finding.denials
     ]
-    assert said == [
+    assert found == [
         ("hostnamespace.violation", "objects.yaml#2", "shared shares a namespace of its host", {"details": {}}),
         (
             "requiredowner.violation.namespaces-have-owners",
@@ -71,7 +71,7 @@ def test_a_directory_in_the_style_of_the_library_is_judged() -> None:
 
 
 def test_inventory_is_taken_from_data(tmp_path: Path) -> None:
-    """With `--data` the policy that needs it is judged."""
+    """With `--data` the policy that needs it is evaluated."""
     ingress = {"other": {"spec": {"rules": [{"host": "a.example"}]}}}
     write(tmp_path, {"x.json": json.dumps({"inventory": {"namespace": {"n": {"v1": {"Ingress": ingress}}}}})})
     bundle = load_bundle(COLLECTION / "policy", data=[tmp_path])
@@ -84,7 +84,7 @@ def test_inventory_is_taken_from_data(tmp_path: Path) -> None:
 
 
 def test_constraints_give_kinds_parameters_and_whether_they_deny(tmp_path: Path) -> None:
-    """Each constraint is a policy of its own; two of one name are told apart by their folders."""
+    """Each constraint is a policy of its own; two of one name are distinguished by their folders."""
     files = {
         "t/template.yaml": TEMPLATE,
         "t/samples/a/constraint.yaml": constraint(
@@ -96,13 +96,13 @@ def test_constraints_give_kinds_parameters_and_whether_they_deny(tmp_path: Path)
     }
     write(tmp_path / "p", files)
 
-    assert judged(tmp_path, '{"kind": "X", "bad": 1}') == [
+    assert evaluated(tmp_path, '{"kind": "X", "bad": 1}') == [
         ("p.violation.far", "pass"),
         ("p.violation.none", "pass"),
         ("p.violation.same@a", "fail"),
         ("p.violation.same@b", "fail"),
     ]
-    assert [policy for policy, _ in judged(tmp_path, '{"kind": "Y", "bad": 1}')] == [
+    assert [policy for policy, _ in evaluated(tmp_path, '{"kind": "Y", "bad": 1}')] == [
         "p.violation.far",
         "p.violation.none",
         "p.violation.same@b",
@@ -111,10 +111,10 @@ def test_constraints_give_kinds_parameters_and_whether_they_deny(tmp_path: Path)
     assert severities["p.violation.same@b"] is Severity.INFO
 
 
-def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: Path) -> None:
+def test_without_a_constraint_everything_is_evaluated_without_parameters(tmp_path: Path) -> None:
     """The template alone is a policy; parameters can be configured."""
     write(tmp_path / "p", {"template.yaml": TEMPLATE})
-    assert judged(tmp_path, '{"bad": 1}') == [("p.violation", "pass")]
+    assert evaluated(tmp_path, '{"bad": 1}') == [("p.violation", "pass")]
 
     snapshot = load_snapshot(tmp_path / "in/x.json", documents=True, resources=False)
     given = {"p.violation": {"active": True}}
@@ -123,7 +123,7 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         (
             {"template.yaml": "kind: ConstraintTemplate\nspec: {targets: [{code: [{engine: CEL}]}]}"},
@@ -146,9 +146,9 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
         ({"template.yaml": TEMPLATE + "      libs: [1]\n"}, "not a list of modules"),
     ],
 )
-def test_what_is_not_well_formed_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_what_is_not_well_formed_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
     """With the file that is wrong."""
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         load_bundle(write(tmp_path, files))
 
 
@@ -169,12 +169,12 @@ def test_other_files_of_that_name_are_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_the_rules_of_a_template_always_get_a_review(tmp_path: Path, rule: str) -> None:
-    """Whatever their text looks at, whatever the file is called, and also where the source lies beside it."""
+    """Whatever their text looks at, whatever the file is called, and also where the source lies next to it."""
     source = TEMPLATE.partition("        violation")[0]
     write(tmp_path / "p", {"named_by_us.yml": f"{source}        {rule}\n"})
     write(tmp_path / "p", {"src.rego": f"package p\n{rule}".replace("\n        ", "\n")})
 
-    assert "fail" in {outcome for _, outcome in judged(tmp_path, '{"bad": 1}')}
+    assert "fail" in {outcome for _, outcome in evaluated(tmp_path, '{"bad": 1}')}
 
 
 def test_files_are_known_by_their_content(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
     }
     write(tmp_path / "p", files)
 
-    assert judged(tmp_path, '{"bad": 1}') == [
+    assert evaluated(tmp_path, '{"bad": 1}') == [
         ("p.violation.a", "fail"),
         ("p.violation.c", "pass"),
         ("q.violation.b", "fail"),

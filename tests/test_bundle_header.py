@@ -24,13 +24,13 @@ def test_a_minimal_header_is_filled_with_defaults() -> None:
     assert header.defaults == {}
 
 
-def mended(*patch: object, **more: object) -> dict[str, object]:
+def changed(*patch: object, **more: object) -> dict[str, object]:
     """The fields of a header that inspects `/a` and has a patch."""
     return {"inspects": ["/a"], "remediation": {"text": "x", "patches": [{"patch": list(patch), **more}]}}
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"severty": "high"}, "unknown field `severty`"),
         ({"id": "net-1"}, "upper-case parts"),
@@ -67,28 +67,28 @@ def mended(*patch: object, **more: object) -> dict[str, object]:
         ({"parameters": {"limit": {"minimum": 3, "maximum": 2, "default": 3}}}, "does not fit its schema"),
         ({"remediation": {"txt": "x"}}, "remediation"),
         ({"title": "x" * 151}, "title"),
-        (mended({"op": "put", "path": "/a", "value": 1}), "`put` is no operation of a patch"),
-        (mended({"op": "add", "path": "/a"}), "an operation `add` has the members op, path, value"),
-        (mended({"op": "remove", "path": "a"}), "not a JSON Pointer"),
-        (mended({"op": "remove", "path": 1}), "`1` is no JSON Pointer"),
-        (mended({"op": "add", "path": "", "value": {}}), "not a JSON Pointer"),
-        (mended({"op": "remove", "path": ""}, {"op": "remove", "path": "/a"}), "must be its only operation"),
-        (mended({"op": "remove", "path": "/b"}), "changes `/b`, which is neither in `inspects` nor below it"),
-        (mended({"op": "add", "path": "workspace:/a", "value": 1}), "changes `workspace:/a`"),
-        (mended({"op": "replace", "path": "/id", "value": "x"}), "would only hide the failure"),
-        (mended({"op": "remove", "path": "/a"}, of="a/b"), "policies with `workload` in `judges`"),
-        (mended({"op": "remove", "path": "/tags"}, of="a/b") | {"judges": ["workload"]}, "changes `/properties`, not"),
-        (mended({"op": "remove", "path": "/target"}) | {"judges": ["workload"]}, "neither in `inspects`"),
+        (changed({"op": "put", "path": "/a", "value": 1}), "`put` is no operation of a patch"),
+        (changed({"op": "add", "path": "/a"}), "an operation `add` has the members op, path, value"),
+        (changed({"op": "remove", "path": "a"}), "not a JSON Pointer"),
+        (changed({"op": "remove", "path": 1}), "`1` is no JSON Pointer"),
+        (changed({"op": "add", "path": "", "value": {}}), "not a JSON Pointer"),
+        (changed({"op": "remove", "path": ""}, {"op": "remove", "path": "/a"}), "must be its only operation"),
+        (changed({"op": "remove", "path": "/b"}), "changes `/b`, which is neither in `inspects` nor below it"),
+        (changed({"op": "add", "path": "workspace:/a", "value": 1}), "changes `workspace:/a`"),
+        (changed({"op": "replace", "path": "/id", "value": "x"}), "would only hide the failure"),
+        (changed({"op": "remove", "path": "/a"}, of="a/b"), "policies with `workload` in `judges`"),
+        (changed({"op": "remove", "path": "/tags"}, of="a/b") | {"judges": ["workload"]}, "changes `/properties`, not"),
+        (changed({"op": "remove", "path": "/target"}) | {"judges": ["workload"]}, "neither in `inspects`"),
         ({"remediation": {"text": "x", "patch": [], "patches": []}}, "both `patch` and `patches`"),
     ],
 )
-def test_a_header_that_does_not_fit_is_refused_with_its_place(change: dict[str, object], said: str) -> None:
+def test_a_header_that_does_not_fit_is_refused_with_its_place(change: dict[str, object], message: str) -> None:
     """The message names the file, the field and what is wrong."""
     with pytest.raises(BundleError) as refusal:
         parse_header({**FIELDS, **change}, "area/x/x.rego")
 
     assert str(refusal.value).startswith("area/x/x.rego")
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 def test_absence_can_differ_by_pointer() -> None:
@@ -135,14 +135,14 @@ def test_a_library_without_an_id_is_no_policy() -> None:
     assert header_from_metadata({"title": "ids"}, "lib.rego") is None
 
 
-def test_a_field_may_not_stand_in_both_places() -> None:
+def test_a_field_may_not_be_in_both_places() -> None:
     """A field both at the top and under `custom` would have two meanings."""
     with pytest.raises(BundleError, match="both in METADATA and under"):
         header_from_metadata({"title": "a", "custom": {**FIELDS, "title": "b"}}, "x.rego")
 
 
 def test_fields_of_opa_itself_are_taken() -> None:
-    """OPA's own annotations beside ours are no unknown fields."""
+    """OPA's own annotations next to ours are no unknown fields."""
     header = header_from_metadata({"scope": "package", "authors": ["a"], "custom": FIELDS}, "x")
 
     assert header is not None

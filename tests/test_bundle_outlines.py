@@ -22,7 +22,7 @@ def versions(folder: Path) -> dict[str, bool]:
 
 
 def test_a_module_is_v0_where_it_does_not_read_as_v1(tmp_path: Path) -> None:
-    """Both kinds stand in one directory, and the bundle says which is which."""
+    """Both kinds are in one directory, and the bundle distinguishes them."""
     write(tmp_path, {"a.rego": V0, "b.rego": V1, "c.rego": "package c\nimport rego.v1\nx := 1\n"})
 
     assert versions(tmp_path) == {"a.rego": True, "b.rego": False, "c.rego": False}
@@ -38,16 +38,16 @@ def test_the_manifest_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({".manifest": '{"rego_version": 1}', "a.rego": V0}, "`if` keyword is required"),
         ({"a.rego": "package a\nimport rego.v1\ndeny[msg] { msg := 1 }\n"}, "neither as Rego v1"),
         ({".manifest": '{"rego_version": 2}', "a.rego": V0}, "`rego_version` of the manifest does not fit"),
     ],
 )
-def test_what_cannot_be_read_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_what_cannot_be_read_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
     """A module is read or refused, with its path."""
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         load_bundle(write(tmp_path, files))
 
 
@@ -58,8 +58,8 @@ def test_one_path_in_two_versions_is_refused(tmp_path: Path) -> None:
         load_bundle(tmp_path / "one", tmp_path / "two")
 
 
-def test_an_indented_rule_judges_too(tmp_path: Path) -> None:
-    """Where the manifest says v1, only modules that may judge are parsed; indentation must not hide one."""
+def test_an_indented_rule_decides_too(tmp_path: Path) -> None:
+    """Where the manifest states v1, only modules that may decide are parsed; indentation must not hide one."""
     folder = write(tmp_path, {".manifest": '{"rego_version": 1}', "a.rego": 'package main\n\n  deny contains "bad"\n'})
 
     assert list(versions(folder)) == ["a.rego"]

@@ -43,7 +43,7 @@ def test_every_profile_that_we_ship_is_well_formed(bundle: Bundle) -> None:
         assert profile.source
 
 
-def test_the_policies_that_ask_for_series_take_the_same_tables(bundle: Bundle) -> None:
+def test_the_policies_that_require_series_take_the_same_tables(bundle: Bundle) -> None:
     """One table serves all four: they demand the same of its rows."""
     headers = [policy.header for policy in bundle.policies if policy.id in SERIES]
     schemas = [{**header.parameters["extra_series"], "description": ""} for header in headers]
@@ -192,7 +192,7 @@ def test_an_unknown_profile_is_a_wrong_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ([], "profile `x`: the profile is no object"),
         (None, "profile `x`: the profile is no object"),
@@ -215,9 +215,9 @@ def test_an_unknown_profile_is_a_wrong_use(tmp_path: Path) -> None:
     ],
 )
 def test_a_profile_that_is_not_well_formed_is_refused_when_it_is_used(
-    tmp_path: Path, content: object, said: str
+    tmp_path: Path, content: object, message: str
 ) -> None:
-    """It names the place; a run without it does not ask."""
+    """It names the place; a run without it does not read it."""
     bundle = load_bundle(folder(tmp_path, x={}))
     bundle.data["profiles"]["x"] = content
 
@@ -226,12 +226,12 @@ def test_a_profile_that_is_not_well_formed_is_refused_when_it_is_used(
     with pytest.raises(BundleError):
         profiles_of(bundle)
 
-    assert str(refusal.value).startswith(said)
+    assert str(refusal.value).startswith(message)
     assert with_profile(bundle, None, {}) == {}
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         ('only = ["azk"]', "parameter `only` of `T-A-1`: at /0, `azk` is not one of `aks`, `aci`; did you mean `aks`"),
         ("only = [7]", "parameter `only` of `T-A-1`: at /0, `7` is not one of `aks`, `aci`"),
@@ -240,7 +240,7 @@ def test_a_profile_that_is_not_well_formed_is_refused_when_it_is_used(
         ("mots = 1", "`T-A-1` has no parameter `mots`; did you mean `most`"),
     ],
 )
-def test_a_value_that_does_not_fit_is_found_again(tmp_path: Path, written: str, said: str) -> None:
+def test_a_value_that_does_not_fit_is_found_again(tmp_path: Path, written: str, message: str) -> None:
     """The file and its line, where inside the value, and what was meant; the same in a profile and from a program."""
     numbers = "{type: object, additionalProperties: {type: object, additionalProperties: {type: integer}}, default: {}}"
     names = "{type: array, items: {enum: [aks, aci]}, default: []}"
@@ -252,13 +252,13 @@ def test_a_value_that_does_not_fit_is_found_again(tmp_path: Path, written: str, 
 
     for command in (("check", file(tmp_path, workspace())), ("policies", "show", "T-A-1")):
         ran = run(*command, "--policy", str(policies), folder=tmp_path)
-        assert (ran.returncode, ran.stderr) == (3, f"policyeng: {tmp_path / 'policyeng.toml'}:1: {said}\n")
+        assert (ran.returncode, ran.stderr) == (3, f"policyeng: {tmp_path / 'policyeng.toml'}:1: {message}\n")
     with pytest.raises(BundleError) as refusal:
         profile_of(bundle, "x")
-    assert str(refusal.value) == f"profile `x`: {said}"
+    assert str(refusal.value) == f"profile `x`: {message}"
     with pytest.raises(UsageError) as refused:
         policyeng.evaluate(bundle, Snapshot(), parameters={"T-A-1": tomllib.loads(written)})
-    assert str(refused.value) == said
+    assert str(refused.value) == message
 
 
 def test_parameters_for_no_policy_name_their_file(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_profiles_of_another_shape_are_refused(tmp_path: Path) -> None:
 
 
 def test_flag_environment_and_file_choose_a_profile(tmp_path: Path) -> None:
-    """And parameters of the file go before it; the text report says which profile it was."""
+    """And parameters of the file go before it; the text report names the profile."""
     policies, snapshot = str(folder(tmp_path, loose=LOOSE, tight={})), file(tmp_path, workspace("w", n=2))
     line = ("check", snapshot, "--policy", policies, *AT)
     config = tmp_path / "policyeng.toml"
@@ -348,16 +348,16 @@ def test_a_star_is_every_policy_that_has_the_parameter(bundle: Bundle) -> None:
         spread_parameters(bundle, {"*": {"regulated_classification": []}})
 
 
-def test_all_policies_that_ask_for_one_word_of_the_organisation_have_one_default(bundle: Bundle) -> None:
+def test_all_policies_with_one_parameter_of_the_organisation_have_one_default(bundle: Bundle) -> None:
     """Parameters of one name are one question, but for those whose defaults the rules of peers give each by itself."""
     apart = {"accepted_modes", "categories", "idle_days", "longest_days", "required", "required_tags"}
-    asked: dict[str, list[object]] = {}
+    by_word: dict[str, list[object]] = {}
     for policy in bundle.policies:
         for name, schema in policy.header.parameters.items():
             if name not in apart:
-                asked.setdefault(name, []).append(schema["default"])
+                by_word.setdefault(name, []).append(schema["default"])
 
-    assert all(default == defaults[0] for defaults in asked.values() for default in defaults)
+    assert all(default == defaults[0] for defaults in by_word.values() for default in defaults)
 
 
 def test_a_star_of_the_configuration_reaches_a_run(tmp_path: Path) -> None:
@@ -369,8 +369,8 @@ def test_a_star_of_the_configuration_reaches_a_run(tmp_path: Path) -> None:
 
     assert run("check", snapshot, "--policy", str(policies), *AT, folder=tmp_path).returncode == 0
     loaded = policyeng.load_bundle(policies)
-    judged = policyeng.evaluate(loaded, policyeng.load_snapshot(snapshot), parameters={"*": {"most": 2}})
-    assert judged.exit_code == 0
+    evaluation = policyeng.evaluate(loaded, policyeng.load_snapshot(snapshot), parameters={"*": {"most": 2}})
+    assert evaluation.exit_code == 0
     config.write_text('[parameters."*"]\nmots = 2\n', encoding="utf-8")
     refused = run("check", snapshot, "--policy", str(policies), *AT, folder=tmp_path)
     assert refused.returncode == 3
@@ -378,7 +378,7 @@ def test_a_star_of_the_configuration_reaches_a_run(tmp_path: Path) -> None:
 
 
 def test_profiles_are_listed_and_shown(tmp_path: Path) -> None:
-    """`policies list --profiles`, and what a policy judges with under one."""
+    """`policies list --profiles`, and the parameters of a policy under one."""
     policies = str(folder(tmp_path, loose=LOOSE))
 
     listed = run("policies", "list", "--profiles", "--policy", policies, folder=tmp_path)

@@ -59,7 +59,7 @@ def test_an_expression_has_the_value_that_python_gives_it(expression: str, befor
 
 
 def test_constants_of_the_library_are_read() -> None:
-    """Only of the packages that hold no more than facts and models."""
+    """Only of the packages with no more than facts and models."""
     assert value_of("[M]", "from policyeng.facts.computes import MANAGED_KINDS as M") == [MANAGED_KINDS]
 
 
@@ -205,7 +205,7 @@ def test_the_header_in_the_text_of_every_built_in_policy_is_the_one_that_it_decl
     ],
 )
 def test_a_header_that_changes_while_its_module_runs_is_an_error(tmp_path: Path, text: str) -> None:
-    """What `bundle verify` shows is what is in force."""
+    """What `bundle verify` shows is what is active."""
     bundle = load_bundle(write(tmp_path, {"p/p.py": text}))
 
     with pytest.raises(BundleError, match="the header is another one once the module has run"):
@@ -223,7 +223,7 @@ def test_a_module_that_fails_when_it_runs_ends_the_evaluation(tmp_path: Path, fa
     assert refusal.value.place == (str(tmp_path / "p/p.py"),)
 
 
-def test_a_fault_is_found_though_no_resource_is_judged_by_the_policy(
+def test_a_fault_is_found_though_the_policy_evaluates_no_resource(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A policy that cannot run must not be taken for one that has nothing to report."""
@@ -265,7 +265,7 @@ def test_what_only_describes_policies_runs_none(tmp_path: Path, monkeypatch: pyt
 
 
 def test_twins_run_only_where_they_are_compared(tmp_path: Path) -> None:
-    """They are never in force."""
+    """They are never active."""
     trap = f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).write_text('x')"
     files = {"p/p.rego": (built_in_root() / "rbac/known_principals/known_principals.rego").read_text()}
     bundle = load_bundle(write(tmp_path / "policies", {**files, "p/p.py": module(before=trap, fields="")}))

@@ -36,7 +36,7 @@ def test_rego_and_python_policies_lie_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_twin_takes_the_header_of_the_rego_policy(tmp_path: Path) -> None:
-    """The header is written once; the Rego form is in force."""
+    """The header is written once; the Rego form is active."""
     twin = PYTHON.replace(PYTHON[PYTHON.index("(id=") : PYTHON.index(")\ndef") + 1], "()")
     write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true")), "area/a/a.py": twin})
 
@@ -110,7 +110,7 @@ def test_tests_and_compiled_files_are_no_part_of_a_bundle(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({"a/a.rego": rego("a", "x := 1")}, "defines no `deny` rule"),
         ({"a/a.rego": rego("a", deny_when("true")), "b/b.rego": rego("b", deny_when("true"))}, "duplicate policy id"),
@@ -130,11 +130,11 @@ def test_tests_and_compiled_files_are_no_part_of_a_bundle(tmp_path: Path) -> Non
         ({"p/p.py": PYTHON.replace('severity="low"', 'severity="dire"')}, "severity"),
     ],
 )
-def test_what_is_not_well_formed_is_refused_with_its_place(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_what_is_not_well_formed_is_refused_with_its_place(tmp_path: Path, files: dict[str, str], message: str) -> None:
     """A bundle is read whole or not at all, and the message names the file."""
     write(tmp_path, files)
 
-    with pytest.raises(Exception, match=said) as refusal:
+    with pytest.raises(Exception, match=message) as refusal:
         load_bundle(tmp_path)
 
     assert refusal.value.__class__.__module__ == "policyeng.errors"

@@ -1,4 +1,4 @@
-"""Signatures of bundles: what holds, and everything that must not."""
+"""Signatures of bundles: what is valid, and everything that must not be."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def with_token(files: dict[PurePosixPath, bytes], *tokens: str, **more: object) 
     return {**files, SIGNATURES: json.dumps({"signatures": tokens, **more}).encode()}
 
 
-def signed_with(key: Keys, said: JsonObject, algorithm: str = "ES256", **header: object) -> str:
+def signed_with(key: Keys, payload: JsonObject, algorithm: str = "ES256", **header: object) -> str:
     """A token over claims, made with PyJWT alone."""
-    return jwt.encode(said, key.private.read_bytes(), algorithm, headers=header or None)
+    return jwt.encode(payload, key.private.read_bytes(), algorithm, headers=header or None)
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"])
@@ -93,15 +93,15 @@ ALTERATIONS: list[tuple[Callable[[dict[PurePosixPath, bytes]], object], str]] = 
 ]
 
 
-@pytest.mark.parametrize(("alter", "said"), ALTERATIONS)
+@pytest.mark.parametrize(("alter", "message"), ALTERATIONS)
 def test_every_change_of_a_signed_bundle_is_refused(
-    p256: Keys, alter: Callable[[dict[PurePosixPath, bytes]], object], said: str
+    p256: Keys, alter: Callable[[dict[PurePosixPath, bytes]], object], message: str
 ) -> None:
     """Altered, added, removed, renamed; the file is named."""
     files = {**FILES, SIGNATURES: signed(FILES, SigningKey.read(p256.private))}
     alter(files)
 
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         verify(files, "b.tar.gz", Verification(p256.public))
 
 
@@ -211,7 +211,7 @@ def test_another_key_is_refused(p256: Keys, rsa: Keys, tmp_path: Path) -> None:
     """A right signature of somebody else is no signature."""
     files = {**FILES, SIGNATURES: signed(FILES, SigningKey.read(p256.private))}
 
-    for public, said in (
+    for public, message in (
         (
             keys(tmp_path, "p256").public,
             "the signature does not hold (signature verification failed); get the bundle from its author again, or "
@@ -224,28 +224,28 @@ def test_another_key_is_refused(p256: Keys, rsa: Keys, tmp_path: Path) -> None:
     ):
         with pytest.raises(BundleError) as refusal:
             verify(files, "b", Verification(public))
-        assert str(refusal.value) == f"b/.signatures.json: {said}"
+        assert str(refusal.value) == f"b/.signatures.json: {message}"
 
 
 def test_the_token_does_not_choose_its_algorithm(p256: Keys, rsa: Keys) -> None:
     """`none`, and a MAC keyed with the public key, are the known ways to forge."""
-    said = claims(FILES)
+    payload = claims(FILES)
     header = {"alg": "HS256", "typ": "JWT"}
-    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, said)]
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, payload)]
     import hashlib
     import hmac
 
     mac = hmac.new(rsa.public.read_bytes(), b".".join(parts), hashlib.sha256).digest()
     forged = b".".join([*parts, base64.urlsafe_b64encode(mac).rstrip(b"=")]).decode()
 
-    for token in (jwt.encode(said, "", "none"), forged):
+    for token in (jwt.encode(payload, "", "none"), forged):
         for pair in (p256, rsa):
             with pytest.raises(BundleError, match=r"not made with|does not hold"):
                 verify(with_token(FILES, token), "b", Verification(pair.public))
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "empty"),
         (b"{}", "b.tar.gz/.signatures.json: exactly one signature is expected; sign the bundle anew$"),
@@ -262,16 +262,16 @@ def test_the_token_does_not_choose_its_algorithm(p256: Keys, rsa: Keys) -> None:
         (b'{"signatures": ["\xc3\xa4.b.c"]}', "does not hold"),
     ],
 )
-def test_a_signature_file_that_is_none_is_refused(p256: Keys, content: bytes, said: str) -> None:
-    """Whatever stands there, it is refused with its place."""
-    with pytest.raises(BundleError, match=said) as refusal:
+def test_a_signature_file_that_is_none_is_refused(p256: Keys, content: bytes, message: str) -> None:
+    """Whatever its content, it is refused with its place."""
+    with pytest.raises(BundleError, match=message) as refusal:
         verify({**FILES, SIGNATURES: content}, "b.tar.gz", Verification(p256.public))
 
     assert ".signatures.json" in str(refusal.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "refused"),
+    ("payload", "refused"),
     [
         ({}, f"^b: .signatures.json: the signature lists no files{RESIGN}$"),
         ({"files": "all"}, "lists no files"),
@@ -288,14 +288,14 @@ def test_a_signature_file_that_is_none_is_refused(p256: Keys, content: bytes, sa
         ({"files": []}, "added after signing"),
     ],
 )
-def test_claims_that_say_nothing_are_refused(p256: Keys, said: JsonObject, refused: str) -> None:
+def test_claims_without_content_are_refused(p256: Keys, payload: JsonObject, refused: str) -> None:
     """A right signature over nothing, over weak hashes or over a file twice."""
     with pytest.raises(BundleError, match=refused):
-        verify(with_token(FILES, signed_with(p256, said)), "b", Verification(p256.public))
+        verify(with_token(FILES, signed_with(p256, payload)), "b", Verification(p256.public))
 
 
 def test_times_are_kept(p256: Keys) -> None:
-    """An expired signature is refused, and one that is not yet valid; one that lasts says until when."""
+    """An expired signature is refused, and one that is not yet valid; one that lasts states until when."""
     with pytest.raises(BundleError, match=r"^b/\.signatures\.json: the signature has expired; get a newer bundle$"):
         verify(with_token(FILES, signed_with(p256, claims(FILES, exp=1))), "b", Verification(p256.public))
     for more in ({"exp": 1}, {"nbf": 99_999_999_999}, {"exp": "never"}):
@@ -303,11 +303,11 @@ def test_times_are_kept(p256: Keys) -> None:
             verify(with_token(FILES, signed_with(p256, claims(FILES, **more))), "b", Verification(p256.public))
 
     until = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
-    held = verify(with_token(FILES, signed_with(p256, claims(FILES, exp=until))), "b", Verification(p256.public))
-    assert held.expires == "2100-01-01T00:00:00+00:00"
+    verified = verify(with_token(FILES, signed_with(p256, claims(FILES, exp=until))), "b", Verification(p256.public))
+    assert verified.expires == "2100-01-01T00:00:00+00:00"
     for last, expected in ((253_402_300_799, "9999-12-31T23:59:59+00:00"), (253_402_300_800, "")):
-        held = verify(with_token(FILES, signed_with(p256, claims(FILES, exp=last))), "b", Verification(p256.public))
-        assert held.expires == expected
+        verified = verify(with_token(FILES, signed_with(p256, claims(FILES, exp=last))), "b", Verification(p256.public))
+        assert verified.expires == expected
     for more in ({"exp": 10**17}, {"aud": "x", "iss": "y"}, {"sub": 1}, {"jti": 1}):
         assert verify(with_token(FILES, _signed_as_it_is(p256, claims(FILES, **more))), "b", Verification(p256.public))
 
@@ -321,7 +321,7 @@ def test_key_and_scope_are_those_of_the_configuration(p256: Keys) -> None:
     assert verify(old, "b", Verification(p256.public, key_id="k1")).key_id == "k1"
     assert verify(named, "b", Verification(p256.public, key_id="k1", scope="write")).scope == "write"
     assert verify(named, "b", Verification(p256.public, scope="write")).key_id == "k1"
-    for files, wanted, said in (
+    for files, wanted, message in (
         (
             plain,
             Verification(p256.public, key_id="k1"),
@@ -345,7 +345,7 @@ def test_key_and_scope_are_those_of_the_configuration(p256: Keys) -> None:
     ):
         with pytest.raises(BundleError) as refusal:
             verify(files, "b", wanted)
-        assert str(refusal.value) == f"b/.signatures.json: the signature {said} the expected value"
+        assert str(refusal.value) == f"b/.signatures.json: the signature {message} the expected value"
 
 
 def test_every_archive_has_to_be_signed_once_a_key_is_configured(p256: Keys, tmp_path: Path) -> None:
@@ -396,7 +396,7 @@ def test_a_directory_in_the_place_of_an_archive_is_not_read_unsigned(p256: Keys,
     for path in (policies, link):
         with pytest.raises(BundleError, match="is not signed"):
             load_bundle(path, verification=Verification(p256.public))
-    with pytest.raises(BundleError, match="is not signed"):  # also beside an archive that is signed
+    with pytest.raises(BundleError, match="is not signed"):  # also next to an archive that is signed
         load_bundle(
             packed(tmp_path / "b.tar.gz", {**POLICY, str(SIGNATURES): _signature_of(POLICY, p256)}),
             policies,
@@ -405,9 +405,9 @@ def test_a_directory_in_the_place_of_an_archive_is_not_read_unsigned(p256: Keys,
     assert not (tmp_path / "ran").exists()
 
 
-def _signed_as_it_is(key: Keys, said: JsonObject) -> str:
+def _signed_as_it_is(key: Keys, payload: JsonObject) -> str:
     """A token over claims that PyJWT would not make."""
-    return jwt.PyJWS().encode(json.dumps(said).encode(), key.private.read_bytes(), "ES256")
+    return jwt.PyJWS().encode(json.dumps(payload).encode(), key.private.read_bytes(), "ES256")
 
 
 def _signature_of(files: dict[str, str], pair: Keys) -> bytes:
@@ -467,7 +467,7 @@ def test_to_require_signatures_and_to_allow_none_is_a_contradiction(p256: Keys) 
 
 
 def test_the_directory_before_every_name_is_that_of_opa_sign(p256: Keys) -> None:
-    """`opa sign --bundle DIR` writes DIR before each name; one that stands before some only is no such thing."""
+    """`opa sign --bundle DIR` writes DIR before each name; one before some names only is no such thing."""
     named = {PurePosixPath("some/dir") / path: content for path, content in FILES.items()}
     assert verify(with_token(FILES, signed_with(p256, claims(named))), "d", Verification(p256.public))
 
@@ -515,7 +515,7 @@ def test_an_origin_has_the_signature_that_was_verified(p256: Keys, tmp_path: Pat
 
 
 def test_required_without_a_key_is_a_wrong_configuration(tmp_path: Path) -> None:
-    """Even for the built-in policies, which are trusted as installed: the next bundle would be judged unverified."""
+    """Even for the built-in policies, which are trusted as installed: the next bundle would be used unverified."""
     with pytest.raises(UsageError, match=NO_KEY):
         load_bundle(verification=Verification(required=True))
     with pytest.raises(UsageError, match="no key is configured"):

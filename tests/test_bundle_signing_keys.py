@@ -1,4 +1,4 @@
-"""The keys of signatures: what they may be, and what is said of those that may not."""
+"""The keys of signatures: what they may be, and the messages for those that may not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_algorithm_follows_the_type_of_the_key(tmp_path: Path, kind: str, al
 
 
 @pytest.mark.parametrize(
-    ("kind", "algorithm", "said"),
+    ("kind", "algorithm", "message"),
     [
         ("p256", "RS256", "{key}: the key does not go with `RS256`; it goes with ES256"),
         ("p256", "ES384", "does not go with `ES384`"),
@@ -54,16 +54,16 @@ def test_the_algorithm_follows_the_type_of_the_key(tmp_path: Path, kind: str, al
         ("ed25519", "", "not signed with this type of key"),
     ],
 )
-def test_an_algorithm_that_does_not_fit_is_refused(tmp_path: Path, kind: str, algorithm: str, said: str) -> None:
+def test_an_algorithm_that_does_not_fit_is_refused(tmp_path: Path, kind: str, algorithm: str, message: str) -> None:
     """A short key, a foreign type, `none` and shared secrets are refused on both sides."""
     pair = keys(tmp_path, kind)
 
     with pytest.raises(UsageError) as refusal:
         VerificationKey.read(pair.public, algorithm)
-    assert said.format(key=pair.public) in str(refusal.value)
+    assert message.format(key=pair.public) in str(refusal.value)
     with pytest.raises(UsageError) as refusal:
         SigningKey.read(pair.private, algorithm)
-    assert said.format(key=pair.private) in str(refusal.value)
+    assert message.format(key=pair.private) in str(refusal.value)
 
 
 def test_keys_that_cannot_be_read_are_named(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_keys_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     subprocess.run(openssl, check=True)
     broken.write_text("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")
 
-    for path, said in (
+    for path, message in (
         (tmp_path / "no.pem", "the key cannot be read (no such file or directory); name a PEM file"),
         (tmp_path, "the key cannot be read (is a directory); name a PEM file"),
         (broken, "not a public key in PEM; write it with `openssl`"),
@@ -82,15 +82,15 @@ def test_keys_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError) as refusal:
             VerificationKey.read(path)
-        assert str(refusal.value) == f"{path}: {said}"
-    for path, said in (
+        assert str(refusal.value) == f"{path}: {message}"
+    for path, message in (
         (tmp_path / "no.pem", "the key cannot be read (no such file or directory); name a PEM file"),
         (pair.public, "not a private key in PEM; write it with `openssl`"),
         (locked, "the private key has a password; decrypt it for the run, for example with `openssl pkey`"),
     ):
         with pytest.raises(UsageError) as refusal:
             SigningKey.read(path)
-        assert str(refusal.value) == f"{path}: {said}"
+        assert str(refusal.value) == f"{path}: {message}"
 
 
 def test_keys_of_an_unknown_kind_are_refused(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_each_side_needs_both_libraries(tmp_path: Path, monkeypatch: pytest.Monk
         )
 
 
-def test_without_the_libraries_it_is_said_how_to_get_them(tmp_path: Path) -> None:
+def test_without_the_libraries_the_message_names_what_to_install(tmp_path: Path) -> None:
     """The core is installed without cryptography; a configured key is never ignored for it."""
     program = (
         "import sys; sys.modules['cryptography'] = None\n"

@@ -23,7 +23,7 @@ custom:
   consults: [{through: [/properties/x, /y], reads: [/z, "workspace:/z"]}, {type: a/b, reads: [/z], within: resource}]
   when_absent: {/properties/x: fail, "workspace:/properties/y": unknown}
   remediation:
-    text: Mend it
+    text: Fix it
     patches:
       - patch: [{op: test, path: /kind, value: X}, {op: remove, path: /properties/x}]
         answers: [/properties/x]
@@ -34,7 +34,7 @@ custom:
   since: 0.1.0
   exemptable: false
 """
-PLAIN = "title: A title\ncustom: {id: AML-TST-002, severity: low, judges: workload, remediation: Mend it}\n"
+PLAIN = "title: A title\ncustom: {id: AML-TST-002, severity: low, judges: workload, remediation: Fix it}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refuse(*_: object) -> None:
-    """Stands where nothing may be read anew."""
+    """Takes the place of what may not be read anew."""
     raise AssertionError("read anew")
 
 
@@ -82,7 +82,7 @@ def test_the_built_in_policies_come_back_as_they_were(monkeypatch: pytest.Monkey
 
 
 def test_another_text_is_read_anew() -> None:
-    """The entry of the tree is there, and holds another header."""
+    """The entry of the tree is there, and has another header."""
     first = Headers(TREE)
     first.of_metadata(PLAIN, "place")
     first.keep()

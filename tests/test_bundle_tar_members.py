@@ -25,7 +25,7 @@ def names(*members: bytes, end: bytes = END) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
+    ("members", "message"),
     [
         ((member("../x.rego"),), "leads out of the bundle"),
         ((member("a/../../x.rego"),), "leads out of the bundle"),
@@ -66,9 +66,9 @@ def names(*members: bytes, end: bytes = END) -> list[str]:
         ((member("a/", b"x", b"5"),), "directory has a content"),
     ],
 )
-def test_what_is_no_plain_file_is_refused_by_name(members: tuple[bytes, ...], said: str) -> None:
-    """The refusal names the archive, says what is wrong and what to do."""
-    with pytest.raises(BundleError, match=said) as refusal:
+def test_what_is_no_plain_file_is_refused_by_name(members: tuple[bytes, ...], message: str) -> None:
+    """The refusal names the archive, what is wrong and what to do."""
+    with pytest.raises(BundleError, match=message) as refusal:
         names(*members)
 
     assert refusal.value.place[0] == "b.tar.gz"
@@ -76,7 +76,7 @@ def test_what_is_no_plain_file_is_refused_by_name(members: tuple[bytes, ...], sa
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "its end is missing"),
         (member("x.rego", b"x"), "its end is missing"),
@@ -87,9 +87,9 @@ def test_what_is_no_plain_file_is_refused_by_name(members: tuple[bytes, ...], sa
         (member("x.rego", size=0)[:124] + b"\x80" + bytes(11) + member("x.rego")[136:] + END, "damaged"),
     ],
 )
-def test_a_damaged_tar_is_never_a_shorter_one(content: bytes, said: str) -> None:
+def test_a_damaged_tar_is_never_a_shorter_one(content: bytes, message: str) -> None:
     """Python's own reader ends at a damaged header as if the tar were over, and policies would go missing."""
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         read_members(content, "b.tar.gz", LIMITS)
 
 

@@ -54,11 +54,11 @@ def test_opa_takes_our_signed_archive_and_refuses_it_altered(
 
     build = run(opa, "build", "--bundle", "b.tar.gz", *options, "--output", "out.tar.gz", cwd=tmp_path)
     assert (build.returncode, build.stdout + build.stderr) == (0, "")
-    asked = run(
+    result = run(
         opa, "run", "--bundle", "b.tar.gz", *options, "-f", "json", cwd=tmp_path, stdin="data.facts.sources[_]\n"
     )
-    assert asked.returncode == 0
-    assert "error" not in asked.stdout + asked.stderr
+    assert result.returncode == 0
+    assert "error" not in result.stdout + result.stderr
 
     files = dict(unpacked(tmp_path / "b.tar.gz"))
     for name in ("network/public_network_access/public_network_access.rego", "sku/series_approval/series_approval.py"):
@@ -70,14 +70,14 @@ def test_opa_takes_our_signed_archive_and_refuses_it_altered(
 
 
 def test_opa_reads_our_archive_strictly(opa: Path, bundle: Bundle, tmp_path: Path) -> None:
-    """`opa check --strict`, `opa inspect` and `opa eval`; the manifest tells it revision and digest."""
+    """`opa check --strict`, `opa inspect` and `opa eval`; the manifest states revision and digest."""
     origins = open_origins([])
     (tmp_path / "b.tar.gz").write_bytes(archive_bytes(archive_files(bundle_of(origins), origins)))
 
     checked = run(opa, "check", "--strict", "--bundle", "b.tar.gz", cwd=tmp_path)
     inspected = run(opa, "inspect", "--format", "json", "b.tar.gz", cwd=tmp_path)
     query = "data.network.public_network_access.deny"
-    asked = run(
+    result = run(
         opa,
         "eval",
         "--bundle",
@@ -94,11 +94,12 @@ def test_opa_reads_our_archive_strictly(opa: Path, bundle: Bundle, tmp_path: Pat
     manifest = json.loads(inspected.stdout)["manifest"]
     assert manifest["metadata"]["policyeng"]["digest"] == bundle.digest
     assert (
-        json.loads(asked.stdout)["result"][0]["expressions"][0]["value"][0]["path"] == "/properties/publicNetworkAccess"
+        json.loads(result.stdout)["result"][0]["expressions"][0]["value"][0]["path"]
+        == "/properties/publicNetworkAccess"
     )
 
 
-def test_what_opa_builds_judges_as_the_directory_does(opa: Path, root: Path, tmp_path: Path) -> None:
+def test_what_opa_builds_decides_as_the_directory_does(opa: Path, root: Path, tmp_path: Path) -> None:
     """Named relatively or absolutely; OPA leaves Python out, and everything in Rego is the same."""
     ours = load_bundle(root / "policies")
     expected = [
@@ -116,7 +117,7 @@ def test_what_opa_builds_judges_as_the_directory_does(opa: Path, root: Path, tmp
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--optimize", "1"), "dropped their headers"),
         (("--target", "wasm"), "WebAssembly"),
@@ -124,14 +125,14 @@ def test_what_opa_builds_judges_as_the_directory_does(opa: Path, root: Path, tmp
     ],
 )
 def test_what_opa_compiles_is_refused_with_a_remedy(
-    opa: Path, tmp_path: Path, options: tuple[str, ...], said: str
+    opa: Path, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
-    """Optimized and compiled archives no longer hold the policies as they were written."""
+    """Optimized and compiled archives no longer contain the policies as they were written."""
     write(tmp_path / "d", POLICY)
     build = ("build", "--bundle", "d", *options, "--entrypoint", "area/a/deny", "--output", "b.tar.gz")
     assert run(opa, *build, cwd=tmp_path).returncode == 0
 
-    with pytest.raises(BundleError, match=said) as refusal:
+    with pytest.raises(BundleError, match=message) as refusal:
         load_bundle(tmp_path / "b.tar.gz")
     assert refusal.value.remedy
 

@@ -28,7 +28,7 @@ def test_no_edit_makes_a_failing_document_pass(bundle: Bundle) -> None:
 
 
 def test_the_edits_find_a_policy_that_compares_by_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a run without a finding says something."""
+    """So that a run without a finding proves something."""
     # Few of the words of a whole workspace are the one that is compared: every edit is one of words.
     monkeypatch.setattr(bypassing_check, "EDITS", {"words": EDITS["words"]})
     monkeypatch.setattr(bypassing_check, "ENCODINGS", {})

@@ -1,4 +1,4 @@
-"""The cache: what it gives back is what this user put there, or nothing, and it never stands in the way of a run."""
+"""The cache: what it gives back is what this user put there, or nothing, and it never prevents a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def entry_in(place: Path) -> Path:
 
 
 def test_what_was_stored_is_loaded(place: Path) -> None:
-    """Parts come back one by one, empty ones too; nobody else may look at them."""
+    """Parts come back one by one, empty ones too; no one else may look at them."""
     assert cache.load(KEY) is None
 
     entry = entry_in(place)
@@ -86,7 +86,7 @@ def test_an_entry_under_another_name_is_ignored(place: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
 def test_an_entry_that_others_may_write_is_ignored(place: Path, mode: int) -> None:
-    """Whatever it says."""
+    """Whatever its content."""
     entry_in(place).chmod(mode)
 
     assert cache.load(KEY) is None

@@ -24,8 +24,8 @@ _COUNT = effort(2, 40)
 
 def checked(bundle: Bundle, example: Example, document: JsonObject, *, is_placed: bool, strict: bool) -> Evaluation:
     """The evaluation of one document, as `policyeng check` makes it."""
-    said = normalize_context(SCOPE if is_placed else "", "", {})
-    read = read_inputs(["-"], stdin=json.dumps(document).encode(), context=said)
+    context = normalize_context(SCOPE if is_placed else "", "", {})
+    read = read_inputs(["-"], stdin=json.dumps(document).encode(), context=context)
     problems = tuple(problem for problem in read.problems if problem.level == "error")
     return evaluate(
         bundle,

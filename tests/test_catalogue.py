@@ -26,8 +26,8 @@ BROKEN = (Outcome.FAIL, Outcome.ERROR)
 NEEDED = frozenset({"AML-GOV-009", "AML-GOV-011"})
 
 
-def judged(resources: Iterable[JsonObject], **stated: object) -> Evaluation:
-    """What all policies say of an estate."""
+def evaluated(resources: Iterable[JsonObject], **stated: object) -> Evaluation:
+    """The evaluation of an estate by all policies."""
     return evaluate(BUNDLE, Snapshot.model_validate({"resources": tuple(resources), **stated}), as_of=DEFAULT_AS_OF)
 
 
@@ -42,7 +42,7 @@ def broken(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 def test_the_baselines_pass_everything_together() -> None:
     """No failure and nothing unknown: all policies can be met at once."""
-    evaluation = judged(BASELINES.resources.values(), **BASELINES.stated)
+    evaluation = evaluated(BASELINES.resources.values(), **BASELINES.stated)
 
     assert [
         (found.policy, found.resource, found.denials, found.unknowns)
@@ -54,7 +54,7 @@ def test_the_baselines_pass_everything_together() -> None:
 @pytest.mark.parametrize("stem", BASELINES.resources)
 def test_each_baseline_fails_nothing_with_what_it_names(stem: str) -> None:
     """Alone in its workspace but for what it refers to and monitors; what is outside of workspaces or stated stays."""
-    assert broken(judged(_with_what_it_names(stem), **BASELINES.stated)) == []
+    assert broken(evaluated(_with_what_it_names(stem), **BASELINES.stated)) == []
 
 
 def _with_what_it_names(stem: str) -> list[JsonObject]:
@@ -83,7 +83,7 @@ def _staged(stage: str) -> dict[str, JsonObject]:
 
 
 #: By class of work: merge patches on the baselines by stem, the baselines that cannot be of that class, and a policy
-#: that then judges what it did not judge before.
+#: that then evaluates what it did not evaluate before.
 CLASSES: dict[str, tuple[dict[str, JsonObject], set[str], str]] = {
     "dev": (_staged("dev"), set(), ""),
     # 001 leaves Container Instances to development and test.
@@ -109,7 +109,7 @@ CLASSES: dict[str, tuple[dict[str, JsonObject], set[str], str]] = {
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_class_of_work_has_a_compliant_estate(name: str) -> None:
     """Regulated or not, in any stage, with GPUs: there is an estate of it in which nothing fails."""
-    patches, missing, judging = CLASSES[name]
+    patches, missing, policies = CLASSES[name]
     resources = [
         merged(resource, patches.get(stem, {})) for stem, resource in BASELINES.resources.items() if stem not in missing
     ]
@@ -118,18 +118,18 @@ def test_every_class_of_work_has_a_compliant_estate(name: str) -> None:
         kind: [entry for entry in entries if entry.get("sourceId") not in gone]
         for kind, entries in BASELINES.stated.items()
     }
-    evaluation = judged(resources, **stated)
+    evaluation = evaluated(resources, **stated)
 
     assert [
         (found.policy, found.resource, found.denials)
         for found in evaluation.findings
         if found.denials and found.policy not in NEEDED
     ] == []
-    assert judging in {"", *(found.policy for found in evaluation.findings)}
+    assert policies in {"", *(found.policy for found in evaluation.findings)}
 
 
 def cases_of(policy: Policy, *verdicts: str) -> Iterator[tuple[str, str, Case, Snapshot, str]]:
-    """Cases with their verdicts, names, estates and the lower-case id of what each one judges."""
+    """Cases with their verdicts, names, estates and the lower-case id of the subject of each."""
     file = read_cases(policy)
     for verdict, name, case in file.named() if file else ():
         if verdict in verdicts:
@@ -145,13 +145,13 @@ def of_case(
     agreed: Mapping[str, JsonObject] | None = None,
     bundle: Bundle = BUNDLE,
 ) -> Evaluation:
-    """What all policies, or those of another bundle, say of the estate of a case; `agreed` are parameters of others."""
+    """An evaluation of the estate of a case by all policies or another bundle; `agreed` are parameters of others."""
     parameters = {policy.id: case.parameters, **(agreed or {})}
     return evaluate(bundle, snapshot, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
 
 
 #: Where two policies disagree, the parameters of the other with which a policy can be met: 002 runs inference on
-#: Functions, while 000 wants what is always on; whoever uses Functions says so. AML-DAT-202 limits connections with a
+#: Functions, while 000 wants what is always on; whoever uses Functions states it. AML-DAT-202 limits connections with a
 #: key, which AML-DAT-201 refuses unless their kind of authentication is accepted. AML-GOV-010 limits how long people
 #: are Owner, who can manage compute.
 AGREED: dict[str, dict[str, JsonObject]] = {
@@ -164,7 +164,7 @@ WITH_AN_EXEMPTION = {"AML-NET-204": {"AML-NET-001"}}
 
 
 def own_outcomes(policy: Policy, verdict: str) -> Iterator[Outcome]:
-    """What all policies together make of each case with a verdict: the outcome of the policy for what is judged."""
+    """What all policies together make of each case with a verdict: the outcome of the policy for the subject."""
     for _, _, case, snapshot, identity in cases_of(policy, verdict):
         for found in of_case(policy, case, snapshot).findings:
             if found.policy == policy.id and found.resource.lower() == identity:
@@ -173,7 +173,7 @@ def own_outcomes(policy: Policy, verdict: str) -> Iterator[Outcome]:
 
 @pytest.mark.slow
 def test_each_policy_fails_somewhere_and_passes_somewhere() -> None:
-    """With all others in force beside it, too; the first cases that show it are enough."""
+    """With all others active, too; the first cases that show it are enough."""
     for policy in BUNDLE.policies:
         passing = (outcome for outcome in own_outcomes(policy, "pass") if outcome is Outcome.PASS)
         failing = (outcome for outcome in own_outcomes(policy, "fail") if outcome is Outcome.FAIL)
@@ -183,7 +183,7 @@ def test_each_policy_fails_somewhere_and_passes_somewhere() -> None:
 
 @pytest.mark.slow
 def test_each_policy_can_be_met_without_missing_another() -> None:
-    """Some case that passes fails no other policy on the same subject: what it asks for is forbidden by none."""
+    """Some case that passes fails no other policy on the same subject: what it requires is forbidden by none."""
     for policy in BUNDLE.policies:
         missed: dict[str, list[str]] = {}
         for _, name, case, snapshot, identity in cases_of(policy, "pass"):
@@ -209,17 +209,17 @@ def test_names_are_unique_without_case(bundle: Bundle) -> None:
 
 @pytest.mark.slow
 def test_no_two_policies_deny_one_place_with_one_message() -> None:
-    """A reader tells two denials apart by their text; the failing cases of a policy reach each of its denials."""
-    said: dict[str, set[str]] = defaultdict(set)
+    """A reader distinguishes two denials by their text; the failing cases of a policy reach each of its denials."""
+    messages: dict[str, set[str]] = defaultdict(set)
     for policy in BUNDLE.policies:
         alone = selected(BUNDLE, [policy.id])
         for _, _, case, snapshot, _ in cases_of(policy, "fail"):
             for found in of_case(policy, case, snapshot, bundle=alone).findings:
                 for denial in found.denials:
-                    said[denial.msg].add(policy.id)
+                    messages[denial.msg].add(policy.id)
 
-    assert len(said) > len(BUNDLE.policies)
-    assert {text: ids for text, ids in said.items() if len(ids) > 1} == {}
+    assert len(messages) > len(BUNDLE.policies)
+    assert {text: ids for text, ids in messages.items() if len(ids) > 1} == {}
 
 
 def test_the_homes_of_the_baselines_are_one_workspace(baselines: Baselines) -> None:

@@ -43,7 +43,7 @@ def test_title_and_severity_are_the_catalogues(policy: Policy) -> None:
 
 @EACH
 def test_the_source_names_a_document_or_a_rule_of_others(bundle: Bundle, policy: Policy) -> None:
-    """Everything that a source says is known: documents, rules of others, sources of the facts."""
+    """Everything that a source cites is known: documents, rules of others, sources of the facts."""
     source = cited(policy.header.source)
 
     assert source.sections or source.peers or policy.id == f"AML-{policy.header.source}"
@@ -66,7 +66,7 @@ def test_the_cited_sections_exist(policy: Policy) -> None:
 
 
 @EACH
-def test_the_quoted_sentences_stand_in_the_cited_documents(policy: Policy) -> None:
+def test_the_quoted_sentences_are_in_the_cited_documents(policy: Policy) -> None:
     """Word by word, whatever the markup; `...` and `[...]` leave words out."""
     named = {document for document, _ in cited(policy.header.source).sections} or set(documents())
     texts = [plain(documents()[document]) for document in sorted(named)]

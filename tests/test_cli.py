@@ -97,7 +97,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("check", "x.json", "--select", "AML-NET-0001"), "did you mean `AML-NET-001`"),
         (("check", "x.json", "--ignore", "netwrk"), "did you mean `network`"),
@@ -135,14 +135,14 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("policies", "list", "--format", "markdown", "--output", "x.json"), "not a directory"),
     ],
 )
-def test_a_wrong_use_exits_3_and_says_what_was_meant(arguments: tuple[str, ...], said: str, root: Path) -> None:
+def test_a_wrong_use_exits_3_and_suggests_what_was_meant(arguments: tuple[str, ...], message: str, root: Path) -> None:
     """Options, ids, formats and values that do not exist are usage errors with the nearest name."""
     files = {"x.json": str(root / "samples/workspaces/compliant.json")}
 
     ran = policyeng(*(files.get(argument, argument) for argument in arguments))
 
     assert ran.returncode == 3, ran.stderr
-    assert said in ran.stderr
+    assert message in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
@@ -164,9 +164,9 @@ def test_no_option_of_any_command_may_be_blank(blank: str, monkeypatch: pytest.M
         for option in (parameter for parameter in command.params if not parameter.opts[0].startswith("--no-")):
             if not getattr(option, "is_flag", False) and not getattr(option, "count", False):
                 given = [f"{option.opts[0]}={blank}"] if option.opts[0].startswith("-") else [blank]
-                with redirect_stderr(StringIO()) as said:
+                with redirect_stderr(StringIO()) as stderr:
                     assert run([*words, *given]) == 3
-                assert "option value is empty" in said.getvalue(), (words, given)
+                assert "option value is empty" in stderr.getvalue(), (words, given)
                 refused += 1
     assert refused > 80
 
@@ -180,7 +180,7 @@ def test_a_blank_variable_is_no_option_and_a_blank_part_of_one_is_refused(failin
         assert "option value is empty" in ran.stderr
 
 
-def test_a_missing_file_and_nothing_to_judge_exit_2(tmp_path: Path) -> None:
+def test_a_missing_file_and_nothing_to_evaluate_exit_2(tmp_path: Path) -> None:
     """What cannot be decided is never compliant."""
     missing = policyeng("check", str(tmp_path / "nowhere.json"))
     empty = policyeng("check", file(tmp_path))
@@ -215,15 +215,15 @@ def test_parameters_for_a_policy_that_does_not_exist_are_refused(failing: tuple[
 
 
 @pytest.mark.parametrize("command", [("policies", "list"), ("policies", "list", "--format", "json"), ("test",)])
-def test_where_no_policy_is_left_nothing_can_be_said(failing: tuple[str, str], command: tuple[str, ...]) -> None:
-    """Exit 2, as a run has that judges nothing; a directory without policies is listed as what it is."""
+def test_where_no_policy_is_left_nothing_can_be_decided(failing: tuple[str, str], command: tuple[str, ...]) -> None:
+    """Exit 2, as a run has that evaluates nothing; a directory without policies is listed as what it is."""
     given = ("--policy", failing[0], "--select", "high", "--ignore", "T-A-1")
-    left, judged = policyeng(*command, *given), policyeng("check", failing[1], *given)
+    left, checked = policyeng(*command, *given), policyeng("check", failing[1], *given)
 
     assert (left.returncode, left.stdout) == (2, "")
     assert "no policy is left after `--select` and `--ignore`; change one of them" in left.stderr
-    assert judged.returncode == 2
-    assert "nothing was evaluated" in judged.stdout
+    assert checked.returncode == 2
+    assert "nothing was evaluated" in checked.stdout
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_what_the_user_wrote_is_shown_and_not_obeyed(arguments: tuple[str, ...])
 
 
 def test_messages_of_usual_length_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """What stands between two quoted words is no quoted word, and lines stay lines."""
+    """Text between two quoted words is no quoted word, and lines stay lines."""
     text = f"`a` {'word ' * 99}`b`\n\t`{'c' * 200}`"
     print_line(text, error=True)
     print_line(f"`{'d' * 400}` {'e' * 400} \x1b", error=True)
@@ -303,7 +303,7 @@ def test_the_input_formats_are_listed(arguments: list[str], capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["{path}", "--from"], "requires an argument"),
         (["{path}", "--from="], "is empty"),
@@ -312,13 +312,13 @@ def test_the_input_formats_are_listed(arguments: list[str], capsys: pytest.Captu
         (["{path}", "--from", "nativ"], "unknown input format `nativ`; did you mean `native`"),
     ],
 )
-def test_nothing_is_listed_instead_of_judged(
-    arguments: list[str], said: str, failing: tuple[str, str], capsys: pytest.CaptureFixture[str]
+def test_nothing_is_listed_instead_of_evaluated(
+    arguments: list[str], message: str, failing: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What an empty shell variable leaves of `--from "$X"` does not end a run with 0."""
     assert run(["check", *(word.format(path=failing[1]) for word in arguments)]) == 3
 
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_reports_name_the_profile(root: Path, tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_reports_name_the_profile(root: Path, tmp_path: Path) -> None:
         assert "azureml-v2" in (tmp_path / name).read_text(encoding="utf-8"), name
 
 
-def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tmp_path: Path) -> None:
+def test_reports_go_to_files_in_addition_to_what_is_printed(failing: tuple[str, str], tmp_path: Path) -> None:
     """`--output` can be repeated, and a baseline made that way silences what it knows."""
     policies, path = failing
     report = tmp_path / "report.json"
@@ -347,14 +347,14 @@ def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tm
 
 @pytest.mark.parametrize("name", ["text", "markdown"])
 def test_reports_for_people_are_grouped(failing: tuple[str, str], tmp_path: Path, name: str) -> None:
-    """What is printed, and what is written beside a report for a machine."""
+    """What is printed, and what is written in addition to a report for a machine."""
     policies, path = failing
     given = ("check", path, "--policy", policies, *AT, "--group-by", "policy")
     printed = policyeng(*given, "--format", name)
-    beside = policyeng(*given, "--format", "json", "--output", f"{name}={tmp_path / 'report'}")
+    second = policyeng(*given, "--format", "json", "--output", f"{name}={tmp_path / 'report'}")
     from_environment = policyeng(*given[:-2], "--format", name, POLICYENG_GROUP_BY="policy")
 
-    assert (printed.returncode, beside.returncode) == (1, 1)
+    assert (printed.returncode, second.returncode) == (1, 1)
     assert printed.stdout == from_environment.stdout == (tmp_path / "report").read_text(encoding="utf-8")
     assert re.search(r"^(### )?high +(<code>)?T-A-1", printed.stdout, re.MULTILINE)
 
@@ -372,7 +372,7 @@ def test_policies_are_listed_and_shown() -> None:
     assert len(described) == len(listed.stdout.splitlines()) - 1
 
 
-def test_the_columns_of_the_list_are_as_wide_as_what_they_hold(tmp_path: Path) -> None:
+def test_the_columns_of_the_list_are_as_wide_as_their_content(tmp_path: Path) -> None:
     """Ids of any length leave the titles below each other, and control characters do nothing."""
     other = rego("b", deny_when("true"), identity="A-MUCH-LONGER-ID-17", severity="low").replace("b holds", '"b\\e[1m"')
     files = {"area/a/a.rego": rego("a", deny_when("true")), "area/b/b.rego": other}
@@ -403,7 +403,7 @@ def test_policies_have_pages_in_markdown(tmp_path: Path) -> None:
 
 
 def test_cases_are_run_and_counted(tmp_path: Path) -> None:
-    """A case that does not hold fails the command, is named with its reason, and stands in the JUnit report."""
+    """A failing case fails the command, is named with its reason, and is in the JUnit report."""
     edit = "{patch: {properties: {n: 1}}"
     cases = "baseline: workspace\nabsent: {/properties/n: pass}\n"
     cases += f"pass:\n  good: {edit}}}\nfail:\n  bad: {edit}, path: /x}}\n"
@@ -440,8 +440,8 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
     assert command or "Exit codes" in ran.stdout
 
 
-def test_an_interrupt_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A run that the user ended says so and exits as shells expect; typer alone would leave without a word."""
+def test_an_interrupt_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that the user ended reports it and exits as shells expect; typer alone would leave without a word."""
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -454,7 +454,7 @@ def test_an_interrupt_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 def test_completion_is_offered() -> None:
     """Shell completion can be printed."""
-    # Otherwise typer asks for the shell among the processes above this one, where there may be none.
+    # Otherwise typer looks for the shell among the processes above this one, where there may be none.
     named = spawned("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert "policyeng" in named.stdout
 
@@ -492,7 +492,7 @@ def test_a_snapshot_of_the_interface_is_that_of_the_library(failing: tuple[str, 
 
 
 def test_the_sample_configuration_is_one(root: Path) -> None:
-    """Its exemptions are found beside it, its parameters exist, and with it the exempted sample is green."""
+    """Its exemptions are found next to it, its parameters exist, and with it the exempted sample is green."""
     ran = policyeng(
         "check",
         str(root / "samples/workspaces/exempted.json"),

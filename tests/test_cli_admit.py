@@ -30,8 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Exit code, output and errors of a run with the policy and the state."""
     code = run(["admit", *words, "--policy", "b", "--snapshot", "before.json", "--as-of", "2026-06-01T00:00:00Z"])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def changing(folder: Path, change: object) -> str:
@@ -41,7 +41,7 @@ def changing(folder: Path, change: object) -> str:
 
 
 def test_a_bad_change_is_denied_and_a_good_one_allowed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Text with the place and the remedy; what failed elsewhere is named when that is asked for."""
+    """Text with the place and the remedy; what failed elsewhere is named on request."""
     code, out, err = called(capsys, changing(folder, workspace("w", x=2)), "--standing")
     short = called(capsys, "change.json")[1]
     good, allowed, _ = called(capsys, changing(folder, workspace("w", x=1)))
@@ -76,7 +76,7 @@ def test_json_is_the_decision_and_files_keep_it(folder: Path, capsys: pytest.Cap
 
 
 def test_deletes_come_from_the_command_line_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Alone, and beside a document."""
+    """Alone, and next to a document."""
     old = workspace("old")["id"]
 
     assert called(capsys, "--delete", old)[1].splitlines()[-1] == "exit 0: allowed: 1 change; 1 cleared"
@@ -84,7 +84,7 @@ def test_deletes_come_from_the_command_line_too(folder: Path, capsys: pytest.Cap
     assert both.splitlines()[-1] == "exit 1: denied: 2 changes; 1 denied, 1 cleared"
 
 
-def test_a_whole_state_deletes_what_it_does_not_hold(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_whole_state_deletes_what_it_does_not_contain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What it has unchanged is not touched."""
     write(folder, {"after.json": native(workspace("old", x=5)), "other.json": native(workspace("w"))})
 
@@ -95,7 +95,7 @@ def test_a_whole_state_deletes_what_it_does_not_hold(folder: Path, capsys: pytes
     assert called(capsys, "before.json", "--whole")[:2][0] == 0
 
 
-def test_settings_say_what_denies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_decide_what_denies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Modes and blame of the configuration, the gate of the command line."""
     change = changing(folder, workspace("old", x=5, y=1))
     assert called(capsys, change)[0] == 1
@@ -124,7 +124,9 @@ def test_what_cannot_be_read_is_denied(folder: Path, capsys: pytest.CaptureFixtu
     assert called(capsys, "none.json")[0] == 2
 
 
-def test_where_no_policy_judges_resources_nothing_is_allowed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_no_policy_evaluates_resources_nothing_is_allowed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Otherwise a selector that leaves none would open the gate."""
     code, _, err = called(capsys, changing(folder, workspace("w")), "--ignore", "area")
 
@@ -150,7 +152,7 @@ def test_standard_input_is_a_change_or_the_state(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--snapshot", "before.json"], "no changes are given"),
         (["before.json"], "missing the state before the change"),
@@ -165,12 +167,12 @@ def test_standard_input_is_a_change_or_the_state(
     ],
 )
 def test_a_command_line_that_is_wrong_is_a_usage_error(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     """With what is wrong."""
     assert folder.is_dir()
     assert run(["admit", *words]) == 3
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_state_may_come_from_the_environment(

@@ -73,7 +73,7 @@ def test_a_finding_has_a_life_with_causes(folder: Path) -> None:
     assert (json.loads(nothing.stdout), "no failures of" in nothing.stderr) == ({"lives": []}, True)
 
 
-def test_a_run_tells_all_that_flipped_in_it(folder: Path) -> None:
+def test_a_run_lists_all_that_flipped_in_it(folder: Path) -> None:
     """Whatever estate it is of; a run that is not there is a mistake."""
     lives = json.loads(audit(folder, "history", "--run", "2", "--format", "json").stdout)["lives"]
     nothing = audit(folder, "history", "--run", "2", "--select", "T-B-1")
@@ -119,7 +119,7 @@ def test_what_is_ahead_of_files_takes_no_store(folder: Path) -> None:
     assert audit(folder, *words).returncode == 2
 
 
-def test_an_impact_is_told_and_gated(folder: Path) -> None:
+def test_an_impact_is_reported_and_gated(folder: Path) -> None:
     """Of the newest run, or of several."""
     words = ("impact", "production", "--policy", "other")
     ran = audit(folder, *words)
@@ -132,7 +132,7 @@ def test_an_impact_is_told_and_gated(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "code"),
+    ("words", "message", "code"),
     [
         (["history", "prod"], "no run of an estate `prod`", 3),
         (["history", "--since", "soon"], "`soon` is not a valid time for --since", 3),
@@ -147,8 +147,8 @@ def test_an_impact_is_told_and_gated(folder: Path) -> None:
         (["impact", "--profile", "none"], "no profile is called `none`", 3),
     ],
 )
-def test_a_command_line_that_is_wrong_says_what_is(folder: Path, words: list[str], said: str, code: int) -> None:
+def test_a_wrong_command_line_is_explained(folder: Path, words: list[str], message: str, code: int) -> None:
     """And a store that is not there names what makes it."""
     ran = audit(folder, *words)
 
-    assert (ran.returncode, said in ran.stderr) == (code, True), ran.stderr
+    assert (ran.returncode, message in ran.stderr) == (code, True), ran.stderr

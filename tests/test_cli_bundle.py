@@ -84,11 +84,11 @@ COMMANDS = [
 def test_every_command_refuses_what_is_not_signed_as_configured(
     folder: Path, pair: Keys, command: tuple[str, ...], policyeng: Policyeng
 ) -> None:
-    """By flag, by environment and by configuration file; nothing is judged and nothing is written."""
+    """By flag, by environment and by configuration file; nothing is evaluated and nothing is written."""
     key = ("--verification-key", str(pair.public))
     configured = {"POLICYENG_VERIFICATION_KEY": str(pair.public)}
     write(folder, {"strict.toml": f'verification_key = "{pair.public}"\nrequire_signature = true\n'})
-    for bundle, options, environ, said in (
+    for bundle, options, environ, message in (
         ("altered.tar.gz", key, {}, "area/a/a.rego: the file was altered after signing"),
         ("unsigned.tar.gz", key, {}, "unsigned.tar.gz: the bundle is not signed"),
         ("unsigned.tar.gz", (), configured, "unsigned.tar.gz: the bundle is not signed"),
@@ -100,7 +100,7 @@ def test_every_command_refuses_what_is_not_signed_as_configured(
         ran = policyeng(*command, bundle, *options, folder=folder, **environ)
 
         assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
-        assert said in ran.stderr
+        assert message in ran.stderr
     assert not (folder / "again.tar.gz").exists()
 
 
@@ -187,7 +187,7 @@ def test_the_findings_of_an_archive_are_those_of_its_directory(folder: Path, pol
     assert reports[0]["bundle"]["revision"] == "7"
 
 
-def test_an_archive_carries_no_cases_and_test_says_so(folder: Path, policyeng: Policyeng) -> None:
+def test_an_archive_carries_no_cases_and_test_reports_that(folder: Path, policyeng: Policyeng) -> None:
     """Passing with no case would be a lie."""
     ran = policyeng("test", "--policy", "unsigned.tar.gz", folder=folder)
 
@@ -195,22 +195,22 @@ def test_an_archive_carries_no_cases_and_test_says_so(folder: Path, policyeng: P
     assert "unsigned.tar.gz: an archive contains no test cases; pass the directory it was built from" in ran.stderr
 
 
-def test_build_says_what_it_built(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+def test_build_prints_what_it_built(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
     """As text and as JSON, which has the same facts."""
     build = ("bundle", "build", "--policy", "policies", "--output", "b.tar.gz", "--revision", "8")
     text = policyeng(*build, folder=folder)
-    told = json.loads(policyeng(*build, "--signing-key", str(pair.private), "--format", "json", folder=folder).stdout)
+    report = json.loads(policyeng(*build, "--signing-key", str(pair.private), "--format", "json", folder=folder).stdout)
     manifest = json.loads(unpacked(folder / "b.tar.gz")[".manifest"])
 
     assert "revision   8" in text.stdout
-    assert f"digest     {told['digest']}" in text.stdout
+    assert f"digest     {report['digest']}" in text.stdout
     assert "signature  not signed" in text.stdout
     assert "  area/a/a.rego" in text.stdout
-    assert told["revision"] == manifest["revision"] == "8"
-    assert told["digest"] == manifest["metadata"]["policyeng"]["digest"]
-    assert told["members"] == sorted(unpacked(folder / "b.tar.gz"))
-    assert told["bytes"] == (folder / "b.tar.gz").stat().st_size
-    assert told["signature"] == {"algorithm": "ES256", "keyId": ""}
+    assert report["revision"] == manifest["revision"] == "8"
+    assert report["digest"] == manifest["metadata"]["policyeng"]["digest"]
+    assert report["members"] == sorted(unpacked(folder / "b.tar.gz"))
+    assert report["bytes"] == (folder / "b.tar.gz").stat().st_size
+    assert report["signature"] == {"algorithm": "ES256", "keyId": ""}
 
 
 def test_building_twice_gives_the_same_file(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
@@ -224,27 +224,27 @@ def test_building_twice_gives_the_same_file(folder: Path, pair: Keys, policyeng:
     assert (folder / "b.tar.gz").read_bytes() == (folder / "signed.tar.gz").read_bytes()
 
 
-def test_verify_says_what_an_archive_holds(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
-    """Whether its signature holds or was not looked at is never left open."""
+def test_verify_prints_what_an_archive_contains(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+    """Whether its signature is valid or was not verified is never left open."""
     verify = ("bundle", "verify", "signed.tar.gz")
-    held = policyeng(*verify, "--verification-key", str(pair.public), folder=folder)
+    verified = policyeng(*verify, "--verification-key", str(pair.public), folder=folder)
     unseen = policyeng(*verify, folder=folder)
-    told = json.loads(policyeng(*verify, "--format", "json", folder=folder).stdout)
+    report = json.loads(policyeng(*verify, "--format", "json", folder=folder).stdout)
     plain = policyeng("bundle", "verify", "unsigned.tar.gz", folder=folder)
     lent = policyeng("bundle", "verify", "policies", folder=folder)
 
-    assert "signature  valid, ES256, key k1" in held.stdout
+    assert "signature  valid, ES256, key k1" in verified.stdout
     assert "signature  signed, not verified: pass the key with --verification-key" in unseen.stdout
     assert "signature  not signed" in plain.stdout
-    assert "policies   1 compiled: T-A-1" in held.stdout
+    assert "policies   1 compiled: T-A-1" in verified.stdout
     assert "built-in   facts, lib from the built-in policies" in lent.stdout
-    assert told["signature"] == {"verified": False}
-    assert (told["policies"], told["lent"]) == (["T-A-1"], [])
-    assert ".signatures.json" in told["members"]
+    assert report["signature"] == {"verified": False}
+    assert (report["policies"], report["lent"]) == (["T-A-1"], [])
+    assert ".signatures.json" in report["members"]
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({**POLICY, ".manifest": '{"metadata": {"policyeng": {"digest": "0123"}}}'}, "has digest `0123`"),
         ({"area/a/a.rego": rego("a", deny_when("nowhere.known"))}, "does not compile"),
@@ -252,8 +252,8 @@ def test_verify_says_what_an_archive_holds(folder: Path, pair: Keys, policyeng: 
         ({"area/a/a.rego": b"\xff"}, "not UTF-8"),
     ],
 )
-def test_verify_refuses_what_could_not_judge(
-    tmp_path: Path, files: dict[str, str | bytes], said: str, policyeng: Policyeng
+def test_verify_refuses_what_could_not_evaluate(
+    tmp_path: Path, files: dict[str, str | bytes], message: str, policyeng: Policyeng
 ) -> None:
     """An altered digest, policies that do not compile, none at all."""
     packed(tmp_path / "b.tar.gz", files)
@@ -261,7 +261,7 @@ def test_verify_refuses_what_could_not_judge(
     ran = policyeng("bundle", "verify", "b.tar.gz", folder=tmp_path)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert said in ran.stderr
+    assert message in ran.stderr
 
 
 def test_hostile_archives_end_with_a_sentence_and_exit_2(tmp_path: Path, policyeng: Policyeng) -> None:
@@ -273,7 +273,7 @@ def test_hostile_archives_end_with_a_sentence_and_exit_2(tmp_path: Path, policye
     archive(tmp_path / "many.tar.gz", *(member(f"{number}.rego") for number in range(10_001)))
     (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(bytes(130 * 1024 * 1024)))
     archive(tmp_path / "large.tar.gz", member("x/data.json", bytes(65 * 1024 * 1024)))
-    for name, said in (
+    for name, message in (
         ("cut", "is cut off"),
         ("slip", "../../x.rego: the name of the member leads out of the bundle"),
         ("link", "x.rego: the member is a symbolic link"),
@@ -285,12 +285,12 @@ def test_hostile_archives_end_with_a_sentence_and_exit_2(tmp_path: Path, policye
 
         assert (ran.returncode, ran.stdout) == (2, "")
         assert ran.stderr.startswith(f"policyeng: {name}.tar.gz: ")
-        assert said in ran.stderr
+        assert message in ran.stderr
         assert ran.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("bundle", "build"), "--output"),
         (("bundle", "build", "--output", "nowhere/b.tar.gz"), "cannot write the archive"),
@@ -303,16 +303,18 @@ def test_hostile_archives_end_with_a_sentence_and_exit_2(tmp_path: Path, policye
         (("policies", "list", "--require-signature"), "no key is configured"),
     ],
 )
-def test_wrong_usage_is_said(tmp_path: Path, arguments: tuple[str, ...], said: str, policyeng: Policyeng) -> None:
+def test_wrong_usage_is_reported(
+    tmp_path: Path, arguments: tuple[str, ...], message: str, policyeng: Policyeng
+) -> None:
     """Nothing is left half written."""
     ran = policyeng(*arguments, folder=tmp_path)
 
     assert ran.returncode == 3
-    assert said in ran.stderr
+    assert message in ran.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_an_archive_that_stands_is_kept_when_building_fails(folder: Path, policyeng: Policyeng) -> None:
+def test_an_existing_archive_is_kept_when_building_fails(folder: Path, policyeng: Policyeng) -> None:
     """A server may be reading it."""
     before = (folder / "unsigned.tar.gz").read_bytes()
     write(folder / "policies", {"area/b/b.rego": rego("b", deny_when("true"))})
@@ -326,7 +328,7 @@ def test_an_archive_that_stands_is_kept_when_building_fails(folder: Path, policy
 
 @pytest.mark.parametrize("text", ["package lib.broken\n\nx := {", "package lib.broken\n\nx := missing(1)\n"])
 def test_what_does_not_compile_is_not_built(tmp_path: Path, policyeng: Policyeng, text: str) -> None:
-    """Nobody would find out before the archive judges."""
+    """It would not be found before the archive is used."""
     write(tmp_path / "policies", {**POLICY, "lib/broken.rego": text})
     ran = policyeng("bundle", "build", "--policy", "policies", "--output", "b.tar.gz", folder=tmp_path)
 

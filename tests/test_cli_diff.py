@@ -63,7 +63,7 @@ def test_json_is_the_comparison_and_files_keep_every_form(folder: Path) -> None:
 
 
 def test_the_earlier_side_may_have_its_own_policies_exemptions_configuration_and_clock(folder: Path) -> None:
-    """Each of them is the cause then."""
+    """Each is the cause then."""
     write(folder, {"old.toml": '[parameters."T-A-1"]\n', "policyeng.toml": 'exemptions = ["exemptions.yaml"]\n'})
 
     policy = diff(folder, "bad.json", "bad.json", "--policy-before", "old")
@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_undecided(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["-", "-"], "`-` is given twice"),
         (["good.json"], "missing argument"),
@@ -139,8 +139,8 @@ def test_what_cannot_be_read_is_undecided(folder: Path) -> None:
         (["good.json", " "], "an input or option value is empty"),
     ],
 )
-def test_a_command_line_that_is_wrong_is_a_usage_error(folder: Path, words: list[str], said: str) -> None:
+def test_a_command_line_that_is_wrong_is_a_usage_error(folder: Path, words: list[str], message: str) -> None:
     """With what is wrong."""
     ran = policyeng("diff", *words, folder=folder)
 
-    assert (ran.returncode, said in ran.stderr) == (3, True), ran.stderr
+    assert (ran.returncode, message in ran.stderr) == (3, True), ran.stderr

@@ -29,7 +29,7 @@ def _deep(*, depth: Annotated[int, typer.Option("--deep", min=0)] = 0) -> int:
 
 
 def _command(name: str, own: Annotated[bool, typer.Option("--own")] = False, *, pair: object, deep: object) -> int:
-    """Say what came."""
+    """Print the arguments."""
     SEEN.append((f"{name} {own}", pair, deep))
     return 7
 
@@ -50,14 +50,14 @@ def _run(*words: str) -> object:
     ],
 )
 def test_every_group_reaches_the_command_as_one_argument(words: tuple[str, ...], seen: object) -> None:
-    """With the defaults of its options, and beside another group and options of its own."""
+    """With the defaults of its options, and next to another group and options of its own."""
     assert _run(*words) == 7
     assert [seen] == SEEN
 
 
 @pytest.mark.parametrize("words", [("n", "--pair", "x"), ("n", "--deep", "-1"), ("n", "--left", "x")])
 def test_what_is_no_option_or_does_not_fit_never_reaches_the_command(words: tuple[str, ...]) -> None:
-    """The argument of the group is no option, and its options are held to their declaration."""
+    """The argument of the group is no option, and its options are validated as declared."""
     with pytest.raises(TyperException):
         _run(*words)
     assert SEEN == []
@@ -74,7 +74,7 @@ def test_the_command_itself_stays_as_it_was() -> None:
     """It keeps its name and its help, and can be called without typer."""
     grouped = with_group("pair", _pair)(_command)
 
-    assert (grouped.__name__, grouped.__doc__) == ("_command", "Say what came.")
+    assert (grouped.__name__, grouped.__doc__) == ("_command", "Print the arguments.")
     assert list(inspect.signature(grouped).parameters) == ["name", "own", "deep", "left", "right"]
     assert list(inspect.signature(_command).parameters) == ["name", "own", "pair", "deep"]
 
@@ -89,9 +89,9 @@ def test_no_command_shows_the_argument_of_a_group() -> None:
             names[f"{group.name} {name}"] = {parameter.name for parameter in command.params}
 
     assert {name for name, shown in names.items() if shown & {"args", "server"}} == set()
-    judging = {f"policyeng {name}" for name in ("admit", "check", "diff", "verify")}
-    judging |= {f"audit {name}" for name in ("ahead", "evidence", "history", "impact", "replay", "run", "schedule")}
-    assert {name for name, shown in names.items() if "opa_url" in shown} == judging
+    evaluating = {f"policyeng {name}" for name in ("admit", "check", "diff", "verify")}
+    evaluating |= {f"audit {name}" for name in ("ahead", "evidence", "history", "impact", "replay", "run", "schedule")}
+    assert {name for name, shown in names.items() if "opa_url" in shown} == evaluating
 
 
 @pytest.mark.parametrize("places", [COMMANDS, AUDIT_COMMANDS])

@@ -64,7 +64,7 @@ def test_short_options_are_the_long_ones(root: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("version", "no such command `version`; use `policyeng --version`"),
         ("help", "no such command `help`; use `policyeng --help`"),
@@ -81,19 +81,19 @@ def test_short_options_are_the_long_ones(root: Path, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_a_habit_or_a_mistake_gets_one_line_with_the_remedy(
-    line: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit code 3, before anything is read."""
     monkeypatch.chdir(tmp_path)
     assert run(line.split()) == 3
     printed = capsys.readouterr()
 
-    assert said in printed.err
+    assert message in printed.err
     assert (printed.out, printed.err.count("\n")) == ("", 1)
 
 
 @pytest.mark.parametrize(
-    ("format_", "content", "said"),
+    ("format_", "content", "message"),
     [
         ("text", "", "the file is empty"),
         ("text", "{}", "unsupported format: an empty object; `policyeng check --from` lists the"),
@@ -101,7 +101,7 @@ def test_a_habit_or_a_mistake_gets_one_line_with_the_remedy(
         ("json", "{", "not valid JSON"),
     ],
 )
-def test_an_unreadable_input_gives_one_message(format_: str, content: str, said: str, tmp_path: Path) -> None:
+def test_an_unreadable_input_gives_one_message(format_: str, content: str, message: str, tmp_path: Path) -> None:
     """That nothing was evaluated follows from it, and pipelines need no copy on standard error."""
     path = tmp_path / "a.json"
     path.write_text(content, encoding="utf-8")
@@ -109,7 +109,7 @@ def test_an_unreadable_input_gives_one_message(format_: str, content: str, said:
     everything = ran.stdout + ran.stderr
 
     assert ran.returncode == 2
-    assert said in " ".join(everything.split())
+    assert message in " ".join(everything.split())
     assert "nothing was evaluated" not in everything
     assert format_ != "github" or ran.stderr == ""
 

@@ -39,7 +39,7 @@ def test_a_line_and_its_end_are_one_write(error: bool, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("columns", "shown"), [(80, "judging 7 resources ..."), (12, "judging 7 r"), (0, "")])
-def test_what_takes_long_is_said_and_taken_away(columns: int, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_and_cleared(columns: int, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal, within a line of it, and by no thread, which a fork would not take along."""
     before = threading.enumerate()
     ours, theirs = os.openpty()
@@ -48,11 +48,11 @@ def test_what_takes_long_is_said_and_taken_away(columns: int, shown: str, monkey
         monkeypatch.setattr(sys, "stderr", terminal)
         with show_progress("judging 7 resources"):
             assert threading.enumerate() == before
-            said = os.read(ours, 100)
+            output = os.read(ours, 100)
         gone = os.read(ours, 100)
     os.close(ours)
 
-    assert said.decode() == f"\r{shown}"
+    assert output.decode() == f"\r{shown}"
     assert gone.decode() == f"\r{' ' * len(shown)}\r"
 
 
@@ -75,11 +75,11 @@ def test_counts_and_the_time_left_are_shown(
         monkeypatch.setattr(sys, "stderr", terminal)
         with show_progress("reading", unit):
             inner = [list(counted(range(9), 9)) for _ in counted(range(4), total)]
-        said = os.read(ours, 1000).decode()
+        output = os.read(ours, 1000).decode()
     os.close(ours)
 
     assert inner == [list(range(9))] * 4
-    assert [line.strip() for line in said.split("\r") if ":" in line] == [f"reading: {line}" for line in lines]
+    assert [line.strip() for line in output.split("\r") if ":" in line] == [f"reading: {line}" for line in lines]
 
 
 def test_nothing_is_counted_without_a_listener() -> None:

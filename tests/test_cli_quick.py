@@ -21,7 +21,7 @@ from policyeng.cli.app import app
 from policyeng.cli.fast_path import FLAGS, PATH_LISTS, TEXT_LISTS, TEXTS, plain_check
 from tests.conftest import ROOT
 
-COMMAND = typer.main.get_command(app).commands["check"]  # type: ignore[attr-defined]  # a group, whatever its type says
+COMMAND = typer.main.get_command(app).commands["check"]  # type: ignore[attr-defined]  # a group, whatever its declared type
 BASELINES = ROOT / "samples" / "baselines"
 VALUES = st.sampled_from(
     ["a", "a=b", "network,NS-2", "json", "x y", "ä", "-", "--", "", " ", "--select", "json=-", "1"]
@@ -115,7 +115,7 @@ def _as_list(value: object) -> object:
 
 
 def test_plain_lines_are_taken(tmp_path: Path) -> None:
-    """The answer None would be right everywhere and of no use."""
+    """The result None would be right everywhere and of no use."""
     line = ["check", "a.json", "-", "--select=x", "-s", "y,z", "-f", "json", "--policy", str(tmp_path), "--no-cache"]
 
     assert plain_check(line, {"PATH": "/bin", "POLICYENG_CACHE_DIR": "/c"}) == {
@@ -140,7 +140,7 @@ def test_every_other_line_is_left_to_typer(line: str) -> None:
 
 
 def test_variables_are_left_to_typer() -> None:
-    """An option may come from the environment, and completion asks through it."""
+    """An option may come from the environment, and completion requests through it."""
     for name in ("POLICYENG_FORMAT", "POLICYENG_NO_CACHE", "POLICYENG_SELECT", "_POLICYENG_COMPLETE"):
         assert plain_check(["check", "a.json"], {name: "x"}) is None
 
@@ -149,11 +149,11 @@ def test_a_mistake_reads_as_it_did() -> None:
     """Typer's words and its exit code."""
     with pytest.raises(TyperException):
         COMMAND.make_context("check", ["a", "--selekt", "b"])
-    answer = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "policyeng", "check", "a", "--selekt", "b"], capture_output=True, text=True, check=False
     )
-    assert answer.returncode == 3
-    assert "--selekt" in answer.stderr
+    assert result.returncode == 3
+    assert "--selekt" in result.stderr
 
 
 def test_a_plain_run_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
@@ -167,10 +167,10 @@ def test_a_plain_run_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     sample = ROOT / "samples" / "workspaces" / "regulated.json"
     assert orjson.loads(sample.read_bytes()).keys() >= {"resources", "approvals"}
     for _ in range(2):
-        answer = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", script, sample], capture_output=True, text=True, check=True, cwd=tmp_path
         )
-    code, *modules = answer.stderr.splitlines()
+    code, *modules = result.stderr.splitlines()
 
     assert code in ("0", "1")
     assert {name for name in HEAVY if name in modules} == set()
@@ -221,11 +221,11 @@ def test_a_line_is_read_once_and_only_a_plain_run_leaves_at_once(
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["audit", "--help"]])
 def test_the_version_and_the_help_of_groups_load_no_command(arguments: list[str]) -> None:
-    """Nor does completion of their names, which asks for the same."""
+    """Nor does completion of their names, which needs the same."""
     code = f"import sys, policyeng.cli; policyeng.cli.run({arguments}); print(*sys.modules, file=sys.stderr)"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    loaded = {name for name in answer.stderr.split() if name.startswith("policyeng.")}
+    loaded = {name for name in result.stderr.split() if name.startswith("policyeng.")}
     assert "policyeng.cli" in loaded
     assert {name for name in loaded if not name.startswith("policyeng.cli")} <= {
         "policyeng.errors",

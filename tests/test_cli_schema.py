@@ -99,7 +99,7 @@ def test_reports_fit_theirs() -> None:
 
 
 def test_init_writes_a_configuration_that_is_read(tmp_path: Path) -> None:
-    """Also with every commented example in force; an existing file is kept."""
+    """Also with every commented example active; an existing file is kept."""
     ran = policyeng("init", folder=tmp_path)
     path = tmp_path / "policyeng.toml"
     text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`policyeng serve` as a process: it listens, answers, survives what is sent to it, and ends."""
+"""`policyeng serve` as a process: it listens, responds, survives what is sent to it, and ends."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def running(
     ) as server:
         try:
             assert server.stdout is not None
-            said, _, address = server.stdout.readline().strip().rpartition(" ")
-            assert said == "policyeng: listening on"
+            message, _, address = server.stdout.readline().strip().rpartition(" ")
+            assert message == "policyeng: listening on"
             yield server, address
         finally:
             server.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_answers_until_a_signal_comes(folder: Path, number: signal.Signals) -> None:
-    """Then it ends well, and says nothing."""
+def test_it_responds_until_a_signal_comes(folder: Path, number: signal.Signals) -> None:
+    """Then it ends well, and prints nothing."""
     with running(folder, "--snapshot", "state.json", "--max-snapshot-age", "3600") as (server, address):
         assert httpx.get(f"{address}/readyz").json()["ready"] is True
         denied = httpx.post(f"{address}/v1/admit", json=workspace("there", x=2))
@@ -64,7 +64,7 @@ def test_it_answers_until_a_signal_comes(folder: Path, number: signal.Signals) -
 
 
 def test_what_is_sent_cannot_end_it(folder: Path) -> None:
-    """Half a request, two lengths, no HTTP at all, a body that stays away: it answers the next one."""
+    """Half a request, two lengths, no HTTP at all, a body that stays away: it responds to the next one."""
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     raw = {
         b"nothing of HTTP\r\n\r\n": b"400",
@@ -86,10 +86,10 @@ def test_what_is_sent_cannot_end_it(folder: Path) -> None:
         for sent, status in raw.items():
             with socket.create_connection((host, int(port)), timeout=60) as connection:
                 connection.sendall(sent)
-                answer = connection.recv(4096)
-                while b"HTTP/1.1 100" in answer and answer.count(b"HTTP/1.1") < 2:
-                    answer += connection.recv(4096)
-                assert status in answer, (sent, answer)
+                response = connection.recv(4096)
+                while b"HTTP/1.1 100" in response and response.count(b"HTTP/1.1") < 2:
+                    response += connection.recv(4096)
+                assert status in response, (sent, response)
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(head + b"Content-Length: 500\r\n\r\n[")
         assert httpx.post(f"{address}/v1/check", content=b"[]", headers=JSON).status_code == 200
@@ -113,7 +113,7 @@ def test_headers_that_do_not_end_are_waited_for_in_vain(folder: Path) -> None:
             assert client.get("/healthz").status_code == 200
 
 
-def test_the_state_is_read_again_and_tokens_are_asked_for(folder: Path) -> None:
+def test_the_state_is_read_again_and_tokens_are_required(folder: Path) -> None:
     """While it serves."""
     (folder / "tokens").write_text(line("all", "admit", "secret"), encoding="utf-8")
     with running(folder, "--snapshot", "state.json", "--tokens", "tokens") as (_, address):
@@ -132,18 +132,18 @@ def test_the_state_is_read_again_and_tokens_are_asked_for(folder: Path) -> None:
 
 
 def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
-    """The server says so to whoever asks for another."""
+    """The server reports it in response to a request for another."""
     with running(folder, "--only", "admit", "--only", "check", "--snapshot", "state.json") as (_, address):
-        asked = {route: httpx.post(f"{address}/v1/{route}", json=workspace("there")) for route in Route}
+        responses = {route: httpx.post(f"{address}/v1/{route}", json=workspace("there")) for route in Route}
         paths = httpx.get(f"{address}/openapi.json").json()["paths"]
 
-    assert {route for route, answer in asked.items() if answer.status_code == 200} == {Route.ADMIT, Route.CHECK}
-    assert asked[Route.RESTRICTIONS].json()["detail"] == "`POST /v1/check-policy-restrictions` is not answered here"
+    assert {route for route, response in responses.items() if response.status_code == 200} == {Route.ADMIT, Route.CHECK}
+    assert responses[Route.RESTRICTIONS].json()["detail"] == "`POST /v1/check-policy-restrictions` is not answered here"
     assert {path for path in paths if path.startswith("/v1/")} == {"/v1/admit", "/v1/check"}
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         (["--host", "0.0.0.0"], 3, "--host: `0.0.0.0` is reachable from other machines"),  # noqa: S104  # what is refused
         (["--tokens", "nowhere"], 3, "nowhere: cannot read the tokens (no such file or directory)"),
@@ -159,17 +159,17 @@ def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_served_is_one_line(
-    options: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With its exit code."""
     assert cli.run(["serve", *options]) == code
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("\n")) == ("", 1)
-    assert said in printed.err
+    assert message in printed.err
 
 
 def test_policies_that_do_not_compile_are_not_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is said at the start, not to the first who asks."""
+    """It is reported at the start, not in response to the first request."""
     write(tmp_path, {"area/p.rego": rego("p", deny_when("nowhere(input.resource)"))})
 
     assert cli.run(["serve", "--policy", str(tmp_path)]) == 2
@@ -196,8 +196,8 @@ def test_every_form_is_compiled_before_requests(folder: Path, monkeypatch: pytes
             service.setup.reload()
             assert service.setup.fault is None
             counts.append(len(compiled))
-            answer = asked(service, "/v1/admission-review", review_of("CREATE", workspace_object())).json()
-            assert "provisioningState" in str(answer["response"])
+            response = asked(service, "/v1/admission-review", review_of("CREATE", workspace_object())).json()
+            assert "provisioningState" in str(response["response"])
             counts.append(len(compiled))
 
     monkeypatch.setattr("policyeng.server.run.serve", serve_once)
@@ -209,7 +209,7 @@ def test_every_form_is_compiled_before_requests(folder: Path, monkeypatch: pytes
     assert counts == [2, 2, 3, 3]
 
 
-def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_is_taken_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """With what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -217,7 +217,7 @@ def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     assert f"`127.0.0.1` port {port} (address already in use); give another" in capsys.readouterr().err
 
 
-def test_without_the_extra_it_says_how_to_install_it(
+def test_without_the_extra_it_shows_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A usage error."""

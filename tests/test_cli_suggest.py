@@ -15,11 +15,11 @@ from policyeng.cli import run
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Exit code, output and errors of a run."""
     code = run(["check", *words])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
-def test_suggestions_as_text_say_what_to_set_where(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_suggestions_as_text_show_what_to_set_where(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The exit code is that of the check."""
     sample = str(root / "samples" / "workspaces" / "exempted.json")
     code, out, _ = called(capsys, sample, "--suggest", "--as-of", "2026-06-01T00:00:00Z")
@@ -31,13 +31,13 @@ def test_suggestions_as_text_say_what_to_set_where(root: Path, capsys: pytest.Ca
     assert "paths and values are in the form of Azure Resource Manager" in out
 
 
-def test_suggestions_as_json_stand_in_place_of_the_report(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_suggestions_as_json_replace_the_report(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the form of `docs/suggestions.md`."""
     sample = str(root / "samples" / "workspaces" / "exempted.json")
     _, out, _ = called(capsys, sample, "--suggest", "--format", "json", "--as-of", "2026-06-01T00:00:00Z")
     document = json.loads(out)
     example = next(one for one in document["suggestions"] if one["policy"] == "AML-NET-001")
-    told = (root / "docs" / "suggestions.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "suggestions.md").read_text(encoding="utf-8")
 
     assert document["suggestionsVersion"] == 1
     assert example["verified"]
@@ -45,7 +45,7 @@ def test_suggestions_as_json_stand_in_place_of_the_report(root: Path, capsys: py
         {"op": "add", "path": "/properties/publicNetworkAccess", "value": "Disabled"}
     ]
     assert example["edits"][0]["places"]["/properties/publicNetworkAccess"]["file"] == sample
-    assert [name for name in (*example, *example["edits"][0]) if f"`{name}`" not in told] == []
+    assert [name for name in (*example, *example["edits"][0]) if f"`{name}`" not in page] == []
 
 
 def test_exempt_failures_are_left_alone(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +68,7 @@ def test_other_formats_are_a_usage_error(root: Path, capsys: pytest.CaptureFixtu
     assert more[0] in err
 
 
-def test_nothing_to_mend_is_said(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_fix_is_reported(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A compliant workspace."""
     sample = str(root / "samples" / "workspaces" / "compliant.json")
     code, out, _ = called(capsys, sample, "--suggest", "--as-of", "2026-06-01T00:00:00Z")
@@ -84,11 +84,11 @@ def test_a_plain_check_loads_none_of_it(root: Path) -> None:
         "heavy = [name for name in sys.modules if name.startswith(('policyeng.verify', 'jsonpatch'))]\n"
         "print(heavy, file=sys.stderr)"
     )
-    answer = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, str(root / "samples" / "workspaces" / "compliant.json")],
         capture_output=True,
         text=True,
         check=True,
     )
 
-    assert answer.stderr.strip().endswith("[]")
+    assert result.stderr.strip().endswith("[]")

@@ -1,4 +1,4 @@
-"""Files that the command line names are written whole, where they were asked for, or not at all with the reason."""
+"""Files that the command line names are written whole, at the given path, or not at all with the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.bundles import write as write_bundle
 from tests.command import policyeng
 
 
-def test_what_stood_there_is_replaced_whole_and_nothing_is_left_beside(tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_whole_and_nothing_is_left_next_to_it(tmp_path: Path) -> None:
     """Shorter than before, text as UTF-8 without a change of its line ends, the mode kept, a reader undisturbed."""
     path = tmp_path / "report"
     path.write_text("longer than what follows", encoding="utf-8")
@@ -87,14 +87,14 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Path, "replace", refuse)
-    stands = tmp_path / "stands"
-    stands.write_bytes(b"before")
-    write(stands, b"after", "report")
+    existing = tmp_path / "existing"
+    existing.write_bytes(b"before")
+    write(existing, b"after", "report")
 
-    assert stands.read_bytes() == b"after"
+    assert existing.read_bytes() == b"after"
     with pytest.raises(UsageError, match=f"cannot write the report: {os.strerror(number).lower()}"):
         write(tmp_path / "new", b"x", "report")
-    assert list(tmp_path.iterdir()) == [stands]
+    assert list(tmp_path.iterdir()) == [existing]
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,18 +105,18 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
         whole(path, octets[:1])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    stands = tmp_path / "stands"
-    stands.write_bytes(b"before")
+    existing = tmp_path / "existing"
+    existing.write_bytes(b"before")
     monkeypatch.setattr(Path, "write_bytes", half)
 
     with pytest.raises(UsageError, match="no space left"):
-        write(stands, b"after", "report")
-    assert stands.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [stands]
+        write(existing, b"after", "report")
+    assert existing.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [existing]
 
 
 @pytest.mark.parametrize(("where", "why"), [("no/x", "no such file or directory"), ("folder", "is a directory")])
-def test_every_command_says_which_file_it_cannot_write(tmp_path: Path, where: str, why: str) -> None:
+def test_every_command_names_the_file_that_it_cannot_write(tmp_path: Path, where: str, why: str) -> None:
     """With the place, as a wrong use: exit 3."""
     files = {"p/area/a/a.rego": rego("a", deny_when("false"))}
     files["p/area/a/cases.yaml"] = "baseline: workspace\npass:\n  any: {}\n"

@@ -27,13 +27,13 @@ ROLES = "/providers/Microsoft.Authorization/roleDefinitions/"
 
 @pytest.fixture(scope="module")
 def alone() -> Bundle:
-    """The built-in bundle with this policy alone in force."""
+    """The built-in bundle with this policy alone active."""
     whole = load_bundle()
     return whole.only([policy for policy in whole.policies if policy.id == "AML-RBAC-101"])
 
 
-def judged(alone: Bundle, *resources: JsonObject, **parameters: object) -> list[tuple[Judgement, Judgement]]:
-    """What Rego and its twin say of every assignment."""
+def evaluated(alone: Bundle, *resources: JsonObject, **parameters: object) -> list[tuple[Judgement, Judgement]]:
+    """The judgements of Rego and its twin on every assignment."""
     estate = estate_of(Snapshot(resources=resources), alone.facts)
     work = EvaluationRequest(
         bundle=alone,
@@ -44,11 +44,13 @@ def judged(alone: Bundle, *resources: JsonObject, **parameters: object) -> list[
         parameters=parameters_of(alone, {"AML-RBAC-101": parameters}),
         as_of=datetime(2026, 6, 1, tzinfo=UTC),
     )
-    return [(said, evaluate_pair(work, pair)) for said, pair in zip(run_engine(work), work.pairs, strict=True)]
+    return [
+        (judgement, evaluate_pair(work, pair)) for judgement, pair in zip(run_engine(work), work.pairs, strict=True)
+    ]
 
 
 def assignment(name: str, **properties: object) -> JsonObject:
-    """An assignment at the workspace, unless it says otherwise."""
+    """An assignment at the workspace, unless stated otherwise."""
     body = {"scope": WS, "roleDefinitionId": f"{ROLES}r", **properties}
     arm_id = f"{WS}/providers/Microsoft.Authorization/roleAssignments/{name}"
     return {"id": arm_id, "type": "Microsoft.Authorization/roleAssignments", "properties": body}
@@ -60,10 +62,14 @@ def definition(permissions: object, name: object = "Role") -> JsonObject:
     return {"id": f"/subscriptions/s{ROLES}R", "type": "Microsoft.Authorization/roleDefinitions", "properties": body}
 
 
-def comparable(said: Judgement) -> object:
-    """A judgement without the order in which it was said; nothing else counts where the policy does not apply."""
-    denials = {json.dumps(denial.model_dump(), sort_keys=True) for denial in said.denials}
-    return (said.error, denials, set(said.unknowns)) if said.applies else (said.error, said.applies)
+def comparable(judgement: Judgement) -> object:
+    """A judgement without the order of its parts; nothing else counts where the policy does not apply."""
+    denials = {json.dumps(denial.model_dump(), sort_keys=True) for denial in judgement.denials}
+    return (
+        (judgement.error, denials, set(judgement.unknowns))
+        if judgement.applies
+        else (judgement.error, judgement.applies)
+    )
 
 
 PIECES = st.sampled_from(["*", "*/", "/*", "/*/", "/*/*/", "**", "/", ".", "X", "[", "\\", "(?", "^", "é", ""])
@@ -118,11 +124,11 @@ def test_the_twins_agree(
     listed: list[str],
     homed: bool,
 ) -> None:
-    """Whatever the role, the scope, the condition and the parameter are, both say the same for the same reasons."""
+    """Whatever the role, the scope, the condition and the parameter are, both decide the same for the same reasons."""
     given_roles = assignment("a", scope=scope, condition=condition, roleDefinitionId=role)
     plain = assignment("b")
     home = [{"id": WS, "type": "Microsoft.MachineLearningServices/workspaces", "properties": {}}] if homed else []
-    pairs = judged(alone, given_roles, plain, definition(permissions, name), *home, compute_manager_roles=listed)
+    pairs = evaluated(alone, given_roles, plain, definition(permissions, name), *home, compute_manager_roles=listed)
     assert len(pairs) == 2
     for rego, python in pairs:
         assert comparable(rego) == comparable(python)
@@ -142,15 +148,15 @@ def test_the_twins_agree(
         ("custom_role_08", []),
     ],
 )
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the real role definitions beside the checkout are missing")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real role definitions next to the checkout are missing")
 def test_published_custom_roles(alone: Bundle, file: str, granted: list[str]) -> None:
     """Exactly the compute actions that a role of Microsoft's documentation grants are named, by both."""
     role = json.loads((SHARED / f"{file}.json").read_text(encoding="utf-8"))
     blocks = role.get("properties", {}).get("permissions") or [
         {"actions": role["Actions"], "notActions": role["NotActions"]}
     ]
-    for said in judged(alone, assignment("a"), definition(blocks))[0]:
-        found = [denial.actual["actions"] for denial in said.denials]
+    for judgement in evaluated(alone, assignment("a"), definition(blocks))[0]:
+        found = [denial.actual["actions"] for denial in judgement.denials]
         assert found == ([[f"{COMPUTES}/{end}" for end in granted]] if granted else [])
 
 
@@ -158,6 +164,6 @@ def test_the_built_in_roles_that_manage_compute(alone: Bundle) -> None:
     """Of the catalogue's roles, the operator passes and the ones known to manage compute do not."""
     names = {guid: row["name"] for guid, row in alone.facts.document["roles"].items()}
     listed = [assignment(guid, roleDefinitionId=f"{ROLES}{guid}") for guid in sorted(names)]
-    failing = {denial.actual["role"] for rego, _ in judged(alone, *listed) for denial in rego.denials}
+    failing = {denial.actual["role"] for rego, _ in evaluated(alone, *listed) for denial in rego.denials}
     assert {"Owner", "Contributor", "AzureML Data Scientist"} <= failing
     assert not failing & {"AzureML Compute Operator", "Reader", "AzureML Metrics Writer (preview)"}

@@ -51,8 +51,8 @@ def configured(directory: Path, text: str, name: str = "policyeng.toml") -> Path
     return path
 
 
-def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
-    """Every setting has a default, and says so."""
+def test_without_anything_the_defaults_apply(tmp_path: Path) -> None:
+    """Every setting has a default, and shows it as that."""
     settings = resolve({}, {}, tmp_path)
 
     assert settings == Settings(origins=settings.origins)
@@ -61,7 +61,7 @@ def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
     assert set(settings.origins.values()) == {"default"}
 
 
-def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
+def test_everything_can_be_in_the_file(tmp_path: Path) -> None:
     """Origins name file and line; exemption files are relative to the file."""
     path = configured(tmp_path, EVERYTHING)
     settings = resolve({}, {}, tmp_path)
@@ -112,7 +112,7 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
 
 
 def test_a_flag_that_was_not_given_takes_no_requirement_back(tmp_path: Path) -> None:
-    """What the file requires, a command line without the flag requires too; the environment may say otherwise."""
+    """What the file requires, a command line without the flag requires too; the environment may override it."""
     configured(tmp_path, EVERYTHING)
 
     assert resolve({"require_signature": False}, {}, tmp_path).require_signature
@@ -139,7 +139,7 @@ def test_a_requirement_that_does_not_fit_is_refused(tmp_path: Path, text: str) -
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
-    """Each setting alone: what a stronger place does not say is taken from the next."""
+    """Each setting alone: what a stronger place does not state is taken from the next."""
     configured(tmp_path, EVERYTHING)
     environ = {
         "POLICYENG_FAIL_ON": "critical",
@@ -161,7 +161,7 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path)
 
 
 def test_lists_take_commas_in_flags_and_in_the_environment(tmp_path: Path) -> None:
-    """A repeated flag and one with commas say the same."""
+    """A repeated flag and one with commas mean the same."""
     environ = {"POLICYENG_IGNORE": "a,b", "POLICYENG_MAX_EXEMPTION_DAYS": "30", "POLICYENG_EXEMPTIONS": "x.yaml"}
     settings = resolve({"select": ["a,b", "c"]}, environ, tmp_path)
 
@@ -307,21 +307,21 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "line", "said", "remedy"), REFUSED.values(), ids=REFUSED)
-def test_a_wrong_file_is_a_usage_error(tmp_path: Path, text: str, line: int, said: str, remedy: str) -> None:
+@pytest.mark.parametrize(("text", "line", "message", "remedy"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_file_is_a_usage_error(tmp_path: Path, text: str, line: int, message: str, remedy: str) -> None:
     """File and line, what is wrong with the nearest name, and the remedy."""
     path = configured(tmp_path, text)
     with pytest.raises(UsageError) as refused:
         resolve({}, {}, tmp_path)
 
     assert refused.value.place == (f"{path}:{line}",)
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert remedy in refused.value.remedy
     assert refused.value.exit_code == 3
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"profile = ", "not valid TOML (Invalid value (at end of document)); fix the syntax"),
         (
@@ -332,14 +332,14 @@ def test_a_wrong_file_is_a_usage_error(tmp_path: Path, text: str, line: int, sai
         (b"x = " + b"[" * 100_000, "not valid TOML ("),
     ],
 )
-def test_a_file_that_is_not_toml_is_a_usage_error(tmp_path: Path, content: bytes, said: str) -> None:
-    """The parser's reason stands in the message."""
+def test_a_file_that_is_not_toml_is_a_usage_error(tmp_path: Path, content: bytes, message: str) -> None:
+    """The parser's reason is in the message."""
     path = tmp_path / "policyeng.toml"
     path.write_bytes(content)
     with pytest.raises(UsageError) as refused:
         resolve({}, {}, tmp_path)
 
-    assert str(refused.value).startswith(f"{path}: {said}")
+    assert str(refused.value).startswith(f"{path}: {message}")
 
 
 def test_a_named_file_must_be_there_and_ours(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("flags", "environ", "said"),
+    ("flags", "environ", "message"),
     [
         (
             {},
@@ -388,13 +388,13 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch
     ],
 )
 def test_wrong_flags_and_variables_are_usage_errors(
-    tmp_path: Path, flags: dict[str, object], environ: dict[str, str], said: str
+    tmp_path: Path, flags: dict[str, object], environ: dict[str, str], message: str
 ) -> None:
     """The place is the flag or the variable."""
     with pytest.raises(UsageError) as refused:
         resolve(flags, environ, tmp_path)
 
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
 
 
 @pytest.mark.parametrize("written", ["high", "HIGH", "High"])
@@ -419,7 +419,7 @@ def test_variables_that_set_nothing_are_warned_of() -> None:
 
 @given(st.binary(max_size=200) | st.text(alphabet='[]{}=".,\n#abprofileselect-1', max_size=60).map(str.encode))
 def test_any_file_gives_settings_or_a_usage_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    """Nothing else comes out, whatever the file holds."""
+    """Nothing else comes out, whatever the file contains."""
     path = tmp_path_factory.getbasetemp() / "any.toml"
     path.write_bytes(content)
     with suppress(UsageError):

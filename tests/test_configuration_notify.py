@@ -44,7 +44,7 @@ def test_targets_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "line", "said"),
+    ("table", "line", "message"),
     [
         ("notify = 1", 1, "`notify` is not a list of tables"),
         ('[[notify]]\nurl = "json://x"', 1, "target without a `name`"),
@@ -68,12 +68,12 @@ def test_targets_are_read(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_target_is_refused(tmp_path: Path, table: str, line: int, said: str) -> None:
+def test_what_is_no_target_is_refused(tmp_path: Path, table: str, line: int, message: str) -> None:
     """With its line, and without what a URL keeps secret."""
     with pytest.raises(UsageError) as refused:
         read(tmp_path, table)
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert f"policyeng.toml:{line}: " in str(refused.value)
     assert refused.value.remedy
     assert "s3cret" not in str(refused.value)

@@ -62,7 +62,7 @@ def test_a_file_of_another_user_in_a_parent_directory_is_refused(tmp_path: Path,
 
 @as_root
 def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
-    """Its owner can put any file of ours there, or move it away; a number stands for a user without a name."""
+    """Its owner can put any file of ours there, or move it away; a user without a name is shown as a number."""
     path, work = layout(tmp_path)
     os.chown(path.parent, 54321, -1)
 
@@ -142,7 +142,7 @@ def test_under_sudo_the_files_of_the_caller_count(
     monkeypatch.setenv("SUDO_UID", given)
     if counts:
         assert resolve({}, {}, work).ignore == ("AML-NET-001",)
-        monkeypatch.setattr("os.geteuid", lambda: 4711)  # not root: then the variable says nothing
+        monkeypatch.setattr("os.geteuid", lambda: 4711)  # not root: then the variable has no effect
     with pytest.raises(UsageError, match="belongs to another user"):
         resolve({}, {}, work)
 

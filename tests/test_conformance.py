@@ -42,8 +42,8 @@ def test_each_difference_has_its_verdict(name: str, opa: Path) -> None:
 
 
 @pytest.mark.parametrize(("order", "verdict"), [(True, "passed"), (False, "silent")])
-def test_order_matters_unless_a_case_says_otherwise(order: bool, verdict: str, opa: Path) -> None:
-    """For the arrays that variables hold."""
+def test_order_matters_unless_a_case_states_otherwise(order: bool, verdict: str, opa: Path) -> None:
+    """For the arrays of variables."""
     expected = [{"x": [2, 1]}]
     case = Case(1, "folder", "note", "x = [1, 2]", {}, "{}", None, None, expected, unordered=order)
     assert evaluate_case(case, opa)[0] == verdict

@@ -1,6 +1,6 @@
 """The same policies and inputs through the real Conftest: the same messages, by file, rule and severity.
 
-`collections/` holds policies of our own in the styles of public collections. The examples inside the Conftest module
+`collections/` has policies of our own in the styles of public collections. The examples inside the Conftest module
 are taken as the Go module proxy carries them; nothing of them is kept here.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.bundles import write
-from tests.conftest_binary import conftest_says, difference, parsed_as_json, we_say
+from tests.conftest_binary import difference, parsed_as_json, run_conftest, run_ours
 
 COLLECTIONS = Path(__file__).parent / "collections"
 MODULE = "github.com/open-policy-agent/conftest@v0.71.1"
@@ -63,8 +63,8 @@ def test_a_collection_of_each_style(style: str, version: str, failures: int, war
     folder = COLLECTIONS / style
     data = [folder / "data"] if (folder / "data").is_dir() else []
     inputs = sorted((folder / "inputs").iterdir())
-    theirs = conftest_says(folder / "policy", inputs, data, version)
-    ours, evaluation = we_say(folder / "policy", inputs, data)
+    theirs = run_conftest(folder / "policy", inputs, data, version)
+    ours, evaluation = run_ours(folder / "policy", inputs, data)
 
     assert difference(theirs, ours) == []
     assert (ours.failures.total(), ours.warnings.total(), len(ours.exceptions)) == (failures, warnings, exceptions)
@@ -84,8 +84,8 @@ def test_gatekeeper_policies_through_conftest(tmp_path: Path) -> None:
     }
     plain = {f"plain/{one['metadata']['name']}.json": json.dumps(one) for one in objects}  # type: ignore[index]  # likewise
     write(tmp_path, {**reviews, **plain})
-    theirs = conftest_says(policy, sorted((tmp_path / "review").iterdir()), version="v0")
-    ours, _ = we_say(policy, sorted((tmp_path / "plain").iterdir()))
+    theirs = run_conftest(policy, sorted((tmp_path / "review").iterdir()), version="v0")
+    ours, _ = run_ours(policy, sorted((tmp_path / "plain").iterdir()))
 
     assert sorted(message for _, _, message in theirs.failures) == sorted(message for _, _, message in ours.failures)
     assert ours.failures.total() == 2
@@ -113,17 +113,17 @@ def test_the_examples_of_conftest(name: str, examples: Path, tmp_path: Path) -> 
         if file.name not in ("Makefile", "conftest.toml")
     ]
     data = [folder / "exclusions"] if name == "data" else []
-    theirs = conftest_says(folder / EXAMPLES[name], inputs, data)
-    ours, evaluation = we_say(folder / EXAMPLES[name], inputs, data)
+    theirs = run_conftest(folder / EXAMPLES[name], inputs, data)
+    ours, evaluation = run_ours(folder / EXAMPLES[name], inputs, data)
 
     assert difference(theirs, ours) == []
     assert evaluation.findings
     assert evaluation.summary.error == 0
 
 
-def test_the_examples_hold_something(examples: Path) -> None:
+def test_the_examples_contain_something(examples: Path) -> None:
     """Together, so that a change of the module does not leave us comparing nothing."""
     folder = examples / "kubernetes"
-    theirs = conftest_says(folder / "policy", sorted(folder.glob("*.yaml")))
+    theirs = run_conftest(folder / "policy", sorted(folder.glob("*.yaml")))
     assert theirs.failures.total() >= 8
     assert theirs.warnings.total() >= 2

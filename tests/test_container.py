@@ -19,7 +19,7 @@ each_file = pytest.mark.parametrize("file", [SERVER, CHECK], ids=lambda file: fi
 
 
 @each_file
-def test_the_linter_has_nothing_to_say(file: Path) -> None:
+def test_the_linter_reports_nothing(file: Path) -> None:
     """None of its rules is switched off."""
     linted = subprocess.run([HADOLINT, "--no-color", file], capture_output=True, text=True, check=False)
 
@@ -66,7 +66,7 @@ def test_the_image_runs_without_rights_and_without_a_shell(file: Path) -> None:
 
 
 def test_the_image_of_the_server_serves() -> None:
-    """On the port that it exposes, which it asks for its health."""
+    """On the port that it exposes, where it checks its health."""
     command = json.loads(final(SERVER, "CMD"))
     health = final(SERVER, "HEALTHCHECK").partition(" CMD ")[2]
 
@@ -92,13 +92,13 @@ def test_the_size_of_the_base_is_known(file: Path) -> None:
     assert final(file, "FROM").partition("@")[2] in BASES
 
 
-def test_it_asks_for_its_health_with_python(tmp_path: Path) -> None:
+def test_it_checks_its_health_with_python(tmp_path: Path) -> None:
     """A server that is not there is not healthy."""
     _, *arguments = json.loads(final(SERVER, "HEALTHCHECK").partition(" CMD ")[2])
-    asked = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
+    result = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
 
-    assert asked.returncode == 1
-    assert b"URLError" in asked.stderr
+    assert result.returncode == 1
+    assert b"URLError" in result.stderr
 
 
 def test_places_are_moved_below_a_folder_alone() -> None:

@@ -14,8 +14,8 @@ from policyeng.sources import read_inputs
 BUNDLE = load_bundle()
 BASELINES = baselines_of(BUNDLE).resources
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
-#: What they look up beside the workspace, and a lone workspace does not have.
-BESIDE = {
+#: What they look up besides the workspace, and a lone workspace does not have.
+SURROUNDINGS = {
     *(f"AML-LOG-{number:03}" for number in (1, 5, 6, 7, 9, 10)),
     *(f"AML-GOV-{number:03}" for number in (3, 6, 7, 8)),
     "AML-NET-010",
@@ -33,12 +33,12 @@ def outcomes(*stems: str, **stated: object) -> dict[Outcome, set[str]]:
     return found
 
 
-def test_a_lone_workspace_fails_nothing_that_nobody_asked_for() -> None:
-    """What is beside it is unknown, and only that; nothing is stated about twins or mandated sinks."""
+def test_a_lone_workspace_fails_nothing_that_was_not_required() -> None:
+    """What surrounds it is unknown, and only that; nothing is stated about twins or mandated sinks."""
     found = outcomes("workspace", "compute_cluster", "compute_instance", quotas=[])
     about = {policy for policies in found.values() for policy in policies}
 
-    assert found[Outcome.UNKNOWN] - {"AML-SKU-105"} == BESIDE
+    assert found[Outcome.UNKNOWN] - {"AML-SKU-105"} == SURROUNDINGS
     assert found[Outcome.FAIL] == {"AML-COST-103"}
     assert not {
         policy for policy in about if policy.startswith(("AML-DR-", "AML-LOG-002", "AML-LOG-003", "AML-LOG-004"))
@@ -52,4 +52,4 @@ def test_what_was_read_fails() -> None:
     covers = [f"Microsoft.{kind} at {root}" for kind in kinds]
     found = outcomes("workspace", covers=covers)
 
-    assert found[Outcome.FAIL] >= BESIDE - {"AML-GOV-006", "AML-GOV-007", "AML-GOV-008", "AML-NET-010"}
+    assert found[Outcome.FAIL] >= SURROUNDINGS - {"AML-GOV-006", "AML-GOV-007", "AML-GOV-008", "AML-NET-010"}

@@ -39,7 +39,7 @@ def unit(name: str) -> ConfigParser:
 def parsed(line: list[str]) -> JsonObject:
     """What a command line of `audit schedule` gives; it fails where an option does not exist."""
     command, subcommand, *arguments = line
-    group = COMMAND.commands[command]  # type: ignore[attr-defined]  # a group, whatever its type says
+    group = COMMAND.commands[command]  # type: ignore[attr-defined]  # a group, whatever its declared type
     context = group.commands[subcommand].make_context(subcommand, arguments)
     params: JsonObject = context.params
     return params

@@ -65,7 +65,7 @@ SETTINGS = "/etc/policyeng/settings/"
 
 
 def objects(folder: str) -> Iterator[JsonObject]:
-    """The objects that a folder lists, as they stand in its files."""
+    """The objects that a folder lists, as they are in its files."""
     listed = yaml.safe_load((DEPLOY / folder / "kustomization.yaml").read_text(encoding="utf-8"))
     for name in listed["resources"]:
         path = DEPLOY / folder / name
@@ -122,18 +122,18 @@ def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
         assert ("../base" in named) is (folder in VARIANTS)
 
 
-def test_exactly_the_kinds_that_are_judged_are_asked_about() -> None:
+def test_the_webhook_is_called_for_exactly_the_kinds_that_are_evaluated() -> None:
     """By their plurals, in the newest version and in all others, whenever they are made, changed or deleted."""
     newest = {(group, _plural(kind)): known.versions[-1] for (group, kind), known in KINDS.items() if known.read}
 
-    assert asked_about(WEBHOOK) == newest | INSTANCE_TYPES
-    assert asked_about(OTHER_VERSIONS) == dict.fromkeys(newest | INSTANCE_TYPES, "*")
+    assert calls_of(WEBHOOK) == newest | INSTANCE_TYPES
+    assert calls_of(OTHER_VERSIONS) == dict.fromkeys(newest | INSTANCE_TYPES, "*")
     for rule in (*WEBHOOK["rules"], *OTHER_VERSIONS["rules"]):
         assert rule["scope"] == "*"
         assert sorted(rule["operations"]) == ["CREATE", "DELETE", "UPDATE"]
 
 
-def asked_about(webhook: JsonObject) -> dict[tuple[str, str], str]:
+def calls_of(webhook: JsonObject) -> dict[tuple[str, str], str]:
     """The version of each group and plural that a webhook names."""
     return {
         (group, name): version
@@ -144,11 +144,11 @@ def asked_about(webhook: JsonObject) -> dict[tuple[str, str], str]:
     }
 
 
-def test_a_version_is_asked_about_once() -> None:
+def test_the_webhook_is_called_once_for_a_version() -> None:
     """The second webhook leaves out exactly those that the first one names, and is the same in all else."""
     [condition] = OTHER_VERSIONS["matchConditions"]
     listed = condition["expression"].partition("[")[2].partition("]")[0]
-    named = {f"{group}/{version}" for (group, _), version in asked_about(WEBHOOK).items()}
+    named = {f"{group}/{version}" for (group, _), version in calls_of(WEBHOOK).items()}
     own = ("matchConditions", "matchPolicy", "name", "rules")
 
     assert condition["expression"].startswith('!((request.kind.group + "/" + request.kind.version) in [')
@@ -163,7 +163,7 @@ def _plural(kind: str) -> str:
 
 
 def test_the_webhook_fails_closed_and_spares_its_own_namespace_alone() -> None:
-    """It asks before the API server stops to wait."""
+    """It responds before the API server stops waiting."""
     [left_out] = WEBHOOK["namespaceSelector"]["matchExpressions"]
     kept = {
         "key": "kubernetes.io/metadata.name",
@@ -180,7 +180,7 @@ def test_the_webhook_fails_closed_and_spares_its_own_namespace_alone() -> None:
 
 
 def test_the_pod_ends_without_losing_a_request() -> None:
-    """It answers until its end has come around, and is given the time for that and for what is at work then."""
+    """It responds until its end is known everywhere, and is given the time for that and for what is at work then."""
     probe = CONTAINER["readinessProbe"]
     drain, deadline = (float(arguments()[flag]) for flag in ("--drain-seconds", "--deadline"))
 
@@ -237,8 +237,8 @@ def test_the_pod_is_locked_down() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.30", "1.35"])
-def test_for_an_api_server_that_shows_a_certificate_it_is_asks_who_calls_else(version: str) -> None:
-    """The component takes the place of the flag that opens it, and mounts what certificates are held against."""
+def test_an_api_server_that_shows_a_certificate_is_not_asked_for_a_token(version: str) -> None:
+    """The component replaces the flag that opens it, and mounts the authority that certificates are verified with."""
     component = yaml.safe_load((DEPLOY / "client-certificate" / "kustomization.yaml").read_text(encoding="utf-8"))
     [patch] = component["patches"]
     assert (component["kind"], patch["target"]) == ("Component", {"kind": "Deployment", "name": "policyeng"})
@@ -253,7 +253,7 @@ def test_for_an_api_server_that_shows_a_certificate_it_is_asks_who_calls_else(ve
     assert added == ["--tls-client-ca=/etc/policyeng/clients/ca.crt"]
     assert mounts["/etc/policyeng/clients"]["readOnly"] is True
     assert mounts["/etc/policyeng/clients"]["name"] in {volume["name"] for volume in pod["volumes"]}
-    assert asks_who_calls(container["args"])
+    assert requires_tokens(container["args"])
 
 
 def test_prometheus_finds_every_pod() -> None:
@@ -279,9 +279,9 @@ def test_prometheus_finds_every_pod() -> None:
     assert endpoint["tlsConfig"]["serverName"] in serving["spec"]["dnsNames"]
 
 
-def asks_who_calls(args: list[str]) -> bool:
-    """Whether the server that is so started asks callers who they are; it takes what it is given."""
-    serve = COMMAND.commands["serve"]  # type: ignore[attr-defined]  # a group, whatever its type says
+def requires_tokens(args: list[str]) -> bool:
+    """Whether the server that is so started requires tokens of callers; its arguments are valid."""
+    serve = COMMAND.commands["serve"]  # type: ignore[attr-defined]  # a group, whatever its declared type
     given = serve.make_context("serve", args[1:]).params
     options = {name: given[name] for name in ("host", "tls_cert", "tls_key", "tls_client_ca", "insecure_listen")}
     return ServerOptions(**options).insecure_listen is False
@@ -302,7 +302,7 @@ def test_the_settings_that_come_with_it_are_read() -> None:
 
 def test_the_command_line_has_every_flag_of_the_manifest() -> None:
     """With values that it takes."""
-    serve = COMMAND.commands["serve"]  # type: ignore[attr-defined]  # a group, whatever its type says
+    serve = COMMAND.commands["serve"]  # type: ignore[attr-defined]  # a group, whatever its declared type
     context = serve.make_context("serve", list(CONTAINER["args"][1:]))
 
     assert context.params["port"] == CONTAINER["ports"][0]["containerPort"]

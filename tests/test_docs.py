@@ -65,10 +65,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("text", blocks("console", runs=True))
-def test_commands_print_what_the_documents_say(text: str, folder: Path) -> None:
-    """Lines after `$ ` are run; what follows is what they print, `...` standing for any lines.
+def test_commands_print_what_the_documents_show(text: str, folder: Path) -> None:
+    """Lines after `$ ` are run; what follows is what they print, `...` for any lines.
 
-    A line that ends in `&` is a server, which the lines after it ask where it listens by default.
+    A line that ends in `&` is a server, which the lines after it call where it listens by default.
     """
     environ = {**os.environ, "PATH": f"{folder / '.venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     run_block(text, folder, environ)
@@ -121,7 +121,7 @@ def serving(command: str, folder: Path, environ: dict[str, str]) -> Iterator[str
 
 @pytest.mark.parametrize("text", blocks("python"))
 def test_python_runs(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python in the documents runs as it stands, beside the samples; a policy in it is a policy."""
+    """Python in the documents runs as it is, next to the samples; a policy in it is a policy."""
     monkeypatch.chdir(folder)
     if "@policy" in text:
         assert load_bundle(write(folder / "b", {"area/p/p.py": text})).policies
@@ -140,7 +140,7 @@ def test_rego_is_a_policy(text: str, tmp_path: Path) -> None:
     compile_rego(bundle)
 
 
-def test_the_cases_of_the_authoring_page_hold(tmp_path: Path) -> None:
+def test_the_cases_of_the_authoring_page_pass(tmp_path: Path) -> None:
     """The policy and the cases that the page shows belong together and pass."""
     from policyeng.testing.runner import run_cases
 
@@ -206,7 +206,7 @@ PAGE_OF = {
 
 
 def test_every_command_has_a_page() -> None:
-    """Those that the application knows are those whose options are asked for below."""
+    """Those that the application knows are those whose options are requested below."""
     application = typer.main.get_command(app)
     groups = {"": application, **getattr(application, "commands", {})}
     known = {f"{group} {name}".strip() for group, of in groups.items() for name in getattr(of, "commands", {})}

@@ -1,4 +1,4 @@
-"""What holds of every bundle because of the engine alone, on the examples that `policyeng verify` draws."""
+"""What holds for every bundle because of the engine alone, on the examples that `policyeng verify` draws."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.bundles import snapshot, workspace
 from tests.drawn import BUNDLE, EXAMPLES
 from tests.effort import THOROUGH, effort
 from tests.laws import exemptions, formats, gate, paths, round_trips
-from tests.laws.elsewhere import beside_its_copy
+from tests.laws.elsewhere import with_its_copy
 from tests.laws.reports_read import READERS
 
 BROKEN = Path(__file__).parent / "broken"
@@ -49,10 +49,10 @@ def test_a_law_holds_of_what_hypothesis_draws(name: str) -> None:
         phases=[phase for phase in Phase if THOROUGH or phase is not Phase.shrink],  # that takes five minutes
     )
     @given(EXAMPLES, st.integers(0, 2**32))
-    def holds(example: Example, chance: int) -> None:
+    def check(example: Example, chance: int) -> None:
         assert violated(Trial(GROUNDS, example, str(chance))) is None
 
-    holds()
+    check()
 
 
 def violations(law: Law, bundle: Bundle, examples: int) -> Iterator[Violation]:
@@ -91,7 +91,7 @@ def test_an_estate_elsewhere_shares_nothing_with_the_first() -> None:
     """Every id of the copy is in another subscription; what has no subscription is not copied."""
     private = {"id": "nowhere", "type": "x", "properties": {}}
     approval = {"id": "A", "scope": "/subscriptions/s", "status": "granted"}
-    twice = beside_its_copy(snapshot(workspace(link="/subscriptions/s/x"), private, approvals=[approval]))
+    twice = with_its_copy(snapshot(workspace(link="/subscriptions/s/x"), private, approvals=[approval]))
 
     assert [resource["id"].split("/")[2:3] for resource in twice.resources] == [["s"], [], ["s-copy"]]
     assert twice.resources[2]["properties"]["link"] == "/subscriptions/s-copy/x"

@@ -52,13 +52,13 @@ def opa(module: str, folder: Path, resource: object = RESOURCE, *, strict: bool 
         str(folder),
         "data.p.deny",
     ]
-    said = subprocess.run(
+    result = subprocess.run(
         [*command, *(["--strict-builtin-errors"] if strict else [])], capture_output=True, check=False
     )
-    if said.returncode != 0:
-        assert b"_error" in said.stdout + said.stderr, said
+    if result.returncode != 0:
+        assert b"_error" in result.stdout + result.stderr, result
         return ERROR
-    return json.loads(said.stdout or b"[]")
+    return json.loads(result.stdout or b"[]")
 
 
 def assert_as_opa(module: str, folder: Path, expected: object, resource: object = RESOURCE) -> None:
@@ -120,7 +120,7 @@ def test_trap_21_numbers_null_and_undefined(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b'{"a": NaN}', b'{"a": [Infinity]}', b'{"a": 1e999}', b"[18446744073709551616]"])
-def test_trap_21_no_number_that_is_judged_exactly(text: bytes) -> None:
+def test_trap_21_no_number_that_is_compared_exactly(text: bytes) -> None:
     """What is no number of JSON never reaches an engine, nor what it would round."""
     with pytest.raises(InputError):
         parse_json(text, "s.json")
@@ -178,8 +178,8 @@ def test_trap_22_duplicate_keys(tmp_path: Path) -> None:
 EVERY = {
     "one fails": ('deny contains "m" if {\n\tevery x in input.resource.list { x < 3 }\n}', []),
     "the first fails": ('deny contains "m" if {\n\tevery x in input.resource.list { x > 1 }\n}', []),
-    "all hold": ('deny contains "m" if {\n\tevery x in input.resource.list { x < 4 }\n}', ["m"]),
-    "none to hold": ('deny contains "m" if {\n\tevery x in input.resource.empty { x > 9 }\n}', ["m"]),
+    "all match": ('deny contains "m" if {\n\tevery x in input.resource.list { x < 4 }\n}', ["m"]),
+    "none to match": ('deny contains "m" if {\n\tevery x in input.resource.empty { x > 9 }\n}', ["m"]),
     "over nothing": ('deny contains "m" if {\n\tevery x in input.resource.missing { x > 9 }\n}', []),
     "undefined for one": ('deny contains "m" if {\n\tevery x in [{"a": 1}, {}] { x.a == 1 }\n}', []),
     "nested": ('deny contains "m" if {\n\tevery x in [1, 2] { every y in [2, 3] { x < y } }\n}', []),

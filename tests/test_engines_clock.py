@@ -80,7 +80,7 @@ def a(given):
     {body}
 '''
 _IF = "if {}: yield Denial(msg='m', path='', actual=None, expected=None)"
-_SAY = "yield Denial(msg='m', path='', actual={}, expected=None)"
+_DENIAL = "yield Denial(msg='m', path='', actual={}, expected=None)"
 
 COMPARED_IN_PYTHON = [
     _IF.format("clock >= at"),
@@ -102,14 +102,14 @@ COMPARED_IN_PYTHON = [
     _IF.format("given.snapshot.once(('T-A-1', at), lambda: clock > at)"),
 ]
 USED_IN_PYTHON = [
-    _SAY.format("(clock - at).days"),
-    _SAY.format("(clock - at) / timedelta(days=1)"),
-    _SAY.format("str(clock)"),
-    _SAY.format("f'{clock}'"),
-    _SAY.format("clock"),
-    _SAY.format("[clock - at]"),
-    _SAY.format("clock.year"),
-    _SAY.format("int((clock - at).total_seconds() // 86400)"),
+    _DENIAL.format("(clock - at).days"),
+    _DENIAL.format("(clock - at) / timedelta(days=1)"),
+    _DENIAL.format("str(clock)"),
+    _DENIAL.format("f'{clock}'"),
+    _DENIAL.format("clock"),
+    _DENIAL.format("[clock - at]"),
+    _DENIAL.format("clock.year"),
+    _DENIAL.format("int((clock - at).total_seconds() // 86400)"),
     _IF.format("clock.date() > at.date()"),
     _IF.format("clock == at"),
     _IF.format("clock != at"),

@@ -22,7 +22,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.differential import build_request, outcome_of
-from policyeng.verify.differential import normalize_result as told
+from policyeng.verify.differential import normalize_result as normalized
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.strategies import snapshots
 from tests.bundles import deny_when, rego, snapshot, workspace, write
@@ -40,21 +40,21 @@ def options(opa: Path) -> Iterator[OpaOptions]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The addresses of the queries for results; other queries ask whether a server that was just started is ready."""
+def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses of the queries for results; other queries are whether a server that was just started is ready."""
     addresses: list[str] = []
-    ask = OpaConnection.query
+    query = OpaConnection.query
 
     def recorded(connection: OpaConnection, path: str, document: JsonObject) -> JsonObject:
         if path.endswith("/answer"):
             addresses.append(f"{connection.url}/{path}")
-        return ask(connection, path, document)
+        return query(connection, path, document)
 
     monkeypatch.setattr(OpaConnection, "query", recorded)
     return addresses
 
 
-def said(evaluation: Evaluation, *, errors: bool = True) -> JsonObject:
+def comparable(evaluation: Evaluation, *, errors: bool = True) -> JsonObject:
     """Everything but the engine's name and version; without `errors`, not the wording of errors either."""
     document = evaluation.model_dump(mode="json")
     del document["engine"]
@@ -67,12 +67,12 @@ def said(evaluation: Evaluation, *, errors: bool = True) -> JsonObject:
 def compared(
     bundle: Bundle, shot: Snapshot, options: OpaOptions, *, errors: bool = True, **more: JsonObject
 ) -> Evaluation:
-    """The evaluation by OPA, after it was held against the embedded one."""
+    """The evaluation by OPA, after it was compared with the embedded one."""
     embedded = evaluate(bundle, shot, as_of=AS_OF, parameters=more)
-    judged = evaluate(bundle, shot, as_of=AS_OF, parameters=more, engine="opa", opa=options)
-    assert said(judged, errors=errors) == said(embedded, errors=errors)
-    assert (judged.engine.name, embedded.engine.name) == ("opa", "embedded")
-    return judged
+    evaluated = evaluate(bundle, shot, as_of=AS_OF, parameters=more, engine="opa", opa=options)
+    assert comparable(evaluated, errors=errors) == comparable(embedded, errors=errors)
+    assert (evaluated.engine.name, embedded.engine.name) == ("opa", "embedded")
+    return evaluated
 
 
 def small(folder: Path, *bodies: str) -> Bundle:
@@ -87,17 +87,17 @@ def outcomes(evaluation: Evaluation) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "samples" / "workspaces").glob("*.json")), ids=lambda path: path.stem)
-def test_samples_have_the_same_findings(bundle: Bundle, options: OpaOptions, path: Path, asked: list[str]) -> None:
+def test_samples_have_the_same_findings(bundle: Bundle, options: OpaOptions, path: Path, queries: list[str]) -> None:
     """Same findings, order and digests in one query, and the version is that of the server."""
-    judged = compared(bundle, load_snapshot(path), options)
+    evaluated = compared(bundle, load_snapshot(path), options)
 
-    assert judged.findings
-    assert len(asked) == 1  # other parts of the snapshot are unknown for some policies
-    assert judged.engine.version == engine.version(options) == "1.22.0"
+    assert evaluated.findings
+    assert len(queries) == 1  # other parts of the snapshot are unknown for some policies
+    assert evaluated.engine.version == engine.version(options) == "1.22.0"
 
 
 @pytest.mark.slow
-def test_the_cases_of_every_policy_have_the_same_judgements(
+def test_the_cases_of_every_policy_have_the_same_outcomes(
     bundle: Bundle, baselines: Baselines, options: OpaOptions
 ) -> None:
     """Snapshots of every `cases.yaml`, all in a thorough run, by their policy, with their parameters and clock."""
@@ -115,7 +115,7 @@ def test_the_cases_of_every_policy_have_the_same_judgements(
             pairs = [pair for pair, judgement in zip(pairs, every, strict=True) if not judgement.is_partial]
             ours = [judgement for judgement in every if not judgement.is_partial]
             theirs = engine.evaluate_with_opa(work, pairs, options) if pairs else []
-            assert list(map(told, theirs)) == list(map(told, ours)), f"{policy.id}: {name}"
+            assert list(map(normalized, theirs)) == list(map(normalized, ours)), f"{policy.id}: {name}"
             outcomes.update(map(outcome_of, theirs))
 
     assert outcomes["fail"] > effort(100, 300)
@@ -147,14 +147,14 @@ def test_a_builtin_error_is_an_error_of_its_pair_alone(tmp_path: Path, options: 
     )
     shot = snapshot(*(workspace(f"w{n}", n=n) for n in (0, 1, 2, 4, 0.5)), workspace("none"))
 
-    judged = compared(bundle, shot, options, errors=False)
+    evaluated = compared(bundle, shot, options, errors=False)
 
-    broken = [row[:2] for row in outcomes(judged) if row[2] == "error"]
+    broken = [row[:2] for row in outcomes(evaluated) if row[2] == "error"]
     assert broken == [("T-A-1", "w0"), ("T-A-2", "w4")]
-    texts = {found.policy: found.unknowns[0].msg for found in judged.findings if found.outcome is Outcome.ERROR}
+    texts = {found.policy: found.unknowns[0].msg for found in evaluated.findings if found.outcome is Outcome.ERROR}
     assert texts["T-A-1"].startswith("area/p1/p1.rego:10: eval_builtin_error: div: divide by zero: ")
     assert texts["T-A-2"].startswith("area/p2/p2.rego:1")
-    assert judged.exit_code == 2
+    assert evaluated.exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_builtin_error_is_an_error_of_its_pair_alone(tmp_path: Path, options: 
         pytest.param('deny contains {"msg": "m"} if regex.match("(", input.resource.id)', id="a broken pattern"),
     ],
 )
-def test_what_a_policy_says_is_read_alike(tmp_path: Path, options: OpaOptions, body: str) -> None:
+def test_the_output_of_a_policy_is_read_alike(tmp_path: Path, options: OpaOptions, body: str) -> None:
     """Every form that `deny`, `unknown` and `applies` can take, well formed or not."""
     shot = snapshot(*(workspace(f"w{n}", n=n) for n in (0, 1, 2)), workspace("none"))
 
@@ -210,7 +210,7 @@ def test_what_a_policy_says_is_read_alike(tmp_path: Path, options: OpaOptions, b
     [1.0, 1, 1.5, -0.0, 2**53 + 1, 2**63 - 1, -(2**63), 2**64 - 1, 1e22, 1e-7, 5e-324, 1.7976931348623157e308],
 )
 def test_numbers_survive_both_ways(tmp_path: Path, options: OpaOptions, number: float) -> None:
-    """What stands in a resource comes back as it went; so do literals, and what is computed from them."""
+    """What is in a resource comes back as it went; so do literals, and what is computed from them."""
     body = (
         'deny contains {"msg": "m", "actual": input.resource.properties.n}\n\n'
         'deny contains {"msg": "literals", "actual": [1.0, 1.50, 1e2, 9007199254740993, 12345678901234567890123]}'
@@ -223,12 +223,12 @@ def test_numbers_survive_both_ways(tmp_path: Path, options: OpaOptions, number: 
 
 
 def test_a_number_that_no_json_reader_takes_is_an_error_of_its_pair(tmp_path: Path, options: OpaOptions) -> None:
-    """1e600 is a number to OPA, and to nobody who reads the report."""
+    """1e600 is a number to OPA, and to no reader of the report."""
     bundle = small(tmp_path, 'deny contains {"msg": "m", "actual": 1e300 * 1e300} if input.resource.properties.n > 0')
 
-    judged = compared(bundle, snapshot(workspace("a", n=1), workspace("b", n=0)), options, errors=False)
+    evaluated = compared(bundle, snapshot(workspace("a", n=1), workspace("b", n=0)), options, errors=False)
 
-    assert outcomes(judged) == [("T-A-0", "a", "error"), ("T-A-0", "b", "pass")]
+    assert outcomes(evaluated) == [("T-A-0", "a", "error"), ("T-A-0", "b", "pass")]
 
 
 @pytest.mark.parametrize(
@@ -242,14 +242,14 @@ def test_the_input_of_others_policies_is_theirs(
     tmp_path: Path, options: OpaOptions, form: InputForm, seen: list[str]
 ) -> None:
     """The bare document, or a review of it."""
-    said_of = 'deny contains {"msg": "m", "actual": object.keys(input), "expected": object.get(input, "review", 1)}'
-    whole = small(tmp_path, said_of)
+    members = 'deny contains {"msg": "m", "actual": object.keys(input), "expected": object.get(input, "review", 1)}'
+    whole = small(tmp_path, members)
     bundle = whole.only([replace(whole.policies[0], input_form=form)])
     document = {**workspace("w"), "apiVersion": "apps/v1", "kind": "K", "metadata": {"name": "n"}}
 
-    judged = evaluate(bundle, snapshot(document), as_of=AS_OF, engine="opa", opa=options)
+    evaluated = evaluate(bundle, snapshot(document), as_of=AS_OF, engine="opa", opa=options)
 
-    [denial] = judged.findings[0].denials
+    [denial] = evaluated.findings[0].denials
     review = {
         "kind": {"group": "apps", "version": "v1", "kind": "K"},
         "name": "n",
@@ -261,43 +261,43 @@ def test_the_input_of_others_policies_is_theirs(
     assert denial.expected == (review if form == "review" else 1)
 
 
-def test_one_query_judges_a_snapshot(options: OpaOptions, tmp_path: Path, asked: list[str]) -> None:
+def test_one_query_evaluates_a_snapshot(options: OpaOptions, tmp_path: Path, queries: list[str]) -> None:
     """However many pairs there are, and no second server for the second snapshot."""
     bundle = small(tmp_path, *[f'deny contains "{n}" if input.resource.properties.n == {n}' for n in range(3)])
     for names in ("abc", "de"):
         compared(bundle, snapshot(*(workspace(name, n=at) for at, name in enumerate(names))), options)
 
-    assert len(asked) == 2
-    assert len(set(asked)) == 1
+    assert len(queries) == 2
+    assert len(set(queries)) == 1
 
 
 def test_numbers_within_texts_are_written_alike(tmp_path: Path, options: OpaOptions) -> None:
     """A whole number that came with a fraction is whole in a message too."""
-    said = 'deny contains {"msg": sprintf("%v", [[input.resource.properties.n, {"k": input.resource.properties.n}]])}'
+    rule = 'deny contains {"msg": sprintf("%v", [[input.resource.properties.n, {"k": input.resource.properties.n}]])}'
 
-    compared(small(tmp_path, said), snapshot(workspace("a", n=2.0), workspace("b", n=0.5)), options, errors=False)
+    compared(small(tmp_path, rule), snapshot(workspace("a", n=2.0), workspace("b", n=0.5)), options, errors=False)
 
 
 def test_letters_that_become_two_in_lower_case_are_found(tmp_path: Path, options: OpaOptions) -> None:
     """`İ` is one letter in lower case in Rego, and two in most languages; ids must be found all the same."""
     bundle = small(tmp_path, deny_when("not input.snapshot.by_id[lower(input.resource.id)]"))
 
-    judged = compared(bundle, snapshot(workspace("WİX"), workspace("ΑΣ")), options, errors=False)
+    evaluated = compared(bundle, snapshot(workspace("WİX"), workspace("ΑΣ")), options, errors=False)
 
-    assert {row[2] for row in outcomes(judged)} == {"pass"}
+    assert {row[2] for row in outcomes(evaluated)} == {"pass"}
 
 
-def test_two_modules_of_one_path_are_both_judged(tmp_path: Path, options: OpaOptions) -> None:
+def test_two_modules_of_one_path_are_both_evaluated(tmp_path: Path, options: OpaOptions) -> None:
     """Two directories may have a file of the same name each."""
     first = write(tmp_path / "one", {"p.rego": rego("one", deny_when("true"), identity="T-A-1")})
     second = write(tmp_path / "two", {"p.rego": rego("two", deny_when("true"), identity="T-A-2")})
 
-    judged = compared(load_bundle(first, second), snapshot(workspace("a")), options)
+    evaluated = compared(load_bundle(first, second), snapshot(workspace("a")), options)
 
-    assert outcomes(judged) == [("T-A-1", "a", "fail"), ("T-A-2", "a", "fail")]
+    assert outcomes(evaluated) == [("T-A-1", "a", "fail"), ("T-A-2", "a", "fail")]
 
 
-def test_python_policies_are_judged_beside(tmp_path: Path, options: OpaOptions) -> None:
+def test_python_policies_are_evaluated_too(tmp_path: Path, options: OpaOptions) -> None:
     """They never go to the server."""
     source = (
         "from policyeng import Denial, policy\n\n"
@@ -306,13 +306,13 @@ def test_python_policies_are_judged_beside(tmp_path: Path, options: OpaOptions) 
     )
     files = {"area/p.rego": rego("p", deny_when("true")), "area/q.py": source}
 
-    judged = compared(load_bundle(write(tmp_path, files)), snapshot(workspace("a")), options)
+    evaluated = compared(load_bundle(write(tmp_path, files)), snapshot(workspace("a")), options)
 
-    assert outcomes(judged) == [("T-A-1", "a", "fail"), ("T-P-1", "a", "fail")]
+    assert outcomes(evaluated) == [("T-A-1", "a", "fail"), ("T-P-1", "a", "fail")]
 
 
 def test_nothing_of_it_is_imported_for_the_embedded_engine(root: Path) -> None:
-    """The client costs more to import than the embedded engine takes to judge."""
+    """The client costs more to import than the embedded engine takes to evaluate."""
     import subprocess
     import sys
 

@@ -1,4 +1,4 @@
-"""Bundles on servers that others use: pushed beside theirs, or loaded by the server, and never mixed up."""
+"""Bundles on servers that others use: pushed next to theirs, or loaded by the server, and never mixed up."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def empty(opa: Path) -> Iterator[Server]:
         engine.close()
 
 
-def judged(bundle: Bundle, shot: Snapshot, options: OpaOptions) -> Evaluation:
-    """By OPA, after it was held against the embedded engine."""
+def evaluated(bundle: Bundle, shot: Snapshot, options: OpaOptions) -> Evaluation:
+    """By OPA, after it was compared with the embedded engine."""
     evaluation = evaluate(bundle, shot, as_of=AS_OF, engine="opa", opa=options)
     assert evaluation.findings == evaluate(bundle, shot, as_of=AS_OF).findings
     return evaluation
@@ -49,7 +49,7 @@ def small(folder: Path, condition: str) -> Bundle:
 
 
 def requested(url: str, method: str = "GET", body: str = "") -> object:
-    """What the server says when somebody else asks."""
+    """The response of the server to another client."""
     request = urllib.request.Request(url, body.encode() or None, method=method)  # noqa: S310  # our own server
     with urllib.request.urlopen(request) as response:  # noqa: S310  # the same
         return json.loads(response.read() or b"null")
@@ -76,11 +76,11 @@ def served(folder: Path, bundle: Bundle, *, digest: str = "", revision: str = ""
 
 
 @pytest.mark.slow
-def test_a_pushed_bundle_judges_as_the_embedded_engine(bundle: Bundle, empty: Server, root: Path) -> None:
+def test_a_pushed_bundle_decides_as_the_embedded_engine(bundle: Bundle, empty: Server, root: Path) -> None:
     """The built-in policies, whose modules call each other's functions."""
     shot = load_snapshot(root / "samples/workspaces/regulated.json")
 
-    assert judged(bundle, shot, OpaOptions(url=empty.url)).exit_code == 1
+    assert evaluated(bundle, shot, OpaOptions(url=empty.url)).exit_code == 1
 
 
 def test_pushed_bundles_and_the_policies_of_others_do_not_touch(tmp_path: Path, empty: Server) -> None:
@@ -91,7 +91,7 @@ def test_pushed_bundles_and_the_policies_of_others_do_not_touch(tmp_path: Path, 
     shot = snapshot(*(workspace(f"w{n}") for n in range(50)))
 
     with ThreadPoolExecutor(4) as pool:
-        runs = [pool.submit(judged, bundle, shot, OpaOptions(url=empty.url)) for bundle in (one, two) * 4]
+        runs = [pool.submit(evaluated, bundle, shot, OpaOptions(url=empty.url)) for bundle in (one, two) * 4]
         counts = {run.result().bundle.digest: run.result().summary.fail for run in runs}
 
     assert counts == {one.digest: 50, two.digest: 0}
@@ -103,7 +103,7 @@ def test_what_stays_on_a_server_is_found_again_and_no_run_leaves_its_mark(tmp_pa
     bundle, shot = small(tmp_path, "true"), snapshot(workspace())
     listed = []
     for _ in range(2):
-        judged(bundle, shot, OpaOptions(url=empty.url))
+        evaluated(bundle, shot, OpaOptions(url=empty.url))
         engine.close()
         found = requested(f"{empty.url}/v1/policies")["result"]  # type: ignore[index]  # OPA's list
         listed.append({entry["id"]: entry["raw"] for entry in found})
@@ -112,19 +112,19 @@ def test_what_stays_on_a_server_is_found_again_and_no_run_leaves_its_mark(tmp_pa
     assert requested(f"{empty.url}/v1/data/policyeng/runs") == {"result": {}}
 
 
-def test_a_snapshot_that_is_asked_about_in_parts_is_taken_away(tmp_path: Path, empty: Server) -> None:
-    """It stands on the server only while a failing policy is looked for."""
+def test_a_snapshot_that_is_evaluated_in_parts_is_removed(tmp_path: Path, empty: Server) -> None:
+    """It is on the server only while a failing policy is looked for."""
     bundle = small(tmp_path, "1 / input.resource.properties.n > 0")
     shot = snapshot(*(workspace(f"w{n}", n=n) for n in range(3)))
 
-    assert judged(bundle, shot, OpaOptions(url=empty.url)).summary.error == 1
+    assert evaluated(bundle, shot, OpaOptions(url=empty.url)).summary.error == 1
     assert requested(f"{empty.url}/v1/data/policyeng/snapshots") == {"result": {}}
 
 
 def test_a_module_of_the_same_name_with_another_text_is_put_right(tmp_path: Path, empty: Server) -> None:
-    """Whoever wrote to our path before us: the run judges with its own policies."""
+    """Whoever wrote to our path before us: the run evaluates with its own policies."""
     bundle, shot = small(tmp_path, "true"), snapshot(workspace())
-    judged(bundle, shot, OpaOptions(url=empty.url))
+    evaluated(bundle, shot, OpaOptions(url=empty.url))
     engine.close()
     [identity] = [
         entry["id"]
@@ -134,7 +134,7 @@ def test_a_module_of_the_same_name_with_another_text_is_put_right(tmp_path: Path
     package = f"package policyeng.bundle_{bundle.digest[:32]}.area.p\n\ndeny := set()\n"
     requested(f"{empty.url}/v1/policies/{identity}", "PUT", package)
 
-    assert judged(bundle, shot, OpaOptions(url=empty.url)).summary.fail == 1
+    assert evaluated(bundle, shot, OpaOptions(url=empty.url)).summary.fail == 1
 
 
 def test_a_server_that_was_restarted_has_lost_the_bundle(tmp_path: Path, opa: Path) -> None:
@@ -142,31 +142,31 @@ def test_a_server_that_was_restarted_has_lost_the_bundle(tmp_path: Path, opa: Pa
     bundle, shot, port = small(tmp_path, "true"), snapshot(workspace()), free_port()
     options = OpaOptions(url=f"http://127.0.0.1:{port}")
     with running(opa, port=port) as first:
-        judged(bundle, shot, options)
+        evaluated(bundle, shot, options)
         first.kill()
     with running(opa, port=port):
         with pytest.raises(EngineError, match="could not decide: the OPA server does not have the bundle"):
-            judged(bundle, shot, options)
-        judged(bundle, shot, options)
+            evaluated(bundle, shot, options)
+        evaluated(bundle, shot, options)
         engine.close()
 
 
 def test_a_server_that_lost_the_mark_gives_no_verdict(tmp_path: Path, empty: Server) -> None:
-    """Its store is not the one that we wrote to, though the modules may stand."""
+    """Its store is not the one that we wrote to, though the modules may exist."""
     bundle, shot = small(tmp_path, "true"), snapshot(workspace())
-    judged(bundle, shot, OpaOptions(url=empty.url))
+    evaluated(bundle, shot, OpaOptions(url=empty.url))
     requested(f"{empty.url}/v1/data/policyeng/runs", "PUT", "{}")
 
     with pytest.raises(EngineError, match="could not decide: the OPA server does not have the bundle"):
-        judged(bundle, shot, OpaOptions(url=empty.url))
+        evaluated(bundle, shot, OpaOptions(url=empty.url))
 
 
 def test_a_served_bundle_is_used_and_nothing_is_pushed(bundle: Bundle, opa: Path, tmp_path: Path, root: Path) -> None:
-    """All that is put beside it is the module that asks."""
+    """All that is put next to it is the module for queries."""
     shot = load_snapshot(root / "samples/workspaces/regulated.json")
     with running(opa, "--bundle", served(tmp_path / "b", bundle)) as server:
         for options in (OpaOptions(url=server.url), OpaOptions(url=server.url, push=False)):
-            assert judged(bundle, shot, options).exit_code == 1
+            assert evaluated(bundle, shot, options).exit_code == 1
         policies = requested(f"{server.url}/v1/policies")
         engine.close()
 
@@ -182,13 +182,13 @@ def test_a_served_bundle_is_used_and_nothing_is_pushed(bundle: Bundle, opa: Path
     ],
 )
 def test_another_revision_or_digest_is_refused(tmp_path: Path, opa: Path, more: dict[str, str], message: str) -> None:
-    """Before anything is judged, and both are named."""
+    """Before anything is evaluated, and both are named."""
     bundle = small(tmp_path / "p", "true")
     with (
         running(opa, "--bundle", served(tmp_path / "b", bundle, **more)) as server,
         pytest.raises(EngineError, match=message),
     ):
-        judged(bundle, snapshot(workspace()), OpaOptions(url=server.url))
+        evaluated(bundle, snapshot(workspace()), OpaOptions(url=server.url))
 
 
 def test_a_bundle_that_changes_between_two_snapshots_is_refused(tmp_path: Path, opa: Path) -> None:
@@ -198,12 +198,12 @@ def test_a_bundle_that_changes_between_two_snapshots_is_refused(tmp_path: Path, 
     options = OpaOptions(url=f"http://127.0.0.1:{port}")
     served(folder, bundle)
     with running(opa, "--bundle", "--watch", str(folder), port=port) as server:
-        judged(bundle, shot, options)
+        evaluated(bundle, shot, options)
         served(folder, bundle, revision="r2")
         manifests = f"{server.url}/v1/data/system/bundles"
         until(lambda: '"r2"' in json.dumps(requested(manifests)))
         with pytest.raises(EngineError, match="the server has revision `r2`"):
-            judged(bundle, shot, options)
+            evaluated(bundle, shot, options)
 
 
 @pytest.mark.parametrize(
@@ -218,35 +218,35 @@ def test_a_bundle_that_should_be_there_is_missed(
 ) -> None:
     """Nothing is pushed instead."""
     with pytest.raises(EngineError, match=message):
-        judged(small(tmp_path, "true"), snapshot(workspace()), OpaOptions(url=empty.url, **options))  # type: ignore[arg-type]  # one of the options
+        evaluated(small(tmp_path, "true"), snapshot(workspace()), OpaOptions(url=empty.url, **options))  # type: ignore[arg-type]  # one of the options
 
     assert requested(f"{empty.url}/v1/policies") == {"result": []}
 
 
 def test_a_named_bundle_without_our_digest_is_no_proof(tmp_path: Path, opa: Path) -> None:
-    """The revision alone says nothing about the content."""
+    """The revision alone proves nothing about the content."""
     bundle = small(tmp_path / "p", "true")
     folder = Path(served(tmp_path / "b", bundle, metadata={}))
     with (
         running(opa, "--bundle", str(folder)) as server,
         pytest.raises(EngineError, match="has no policyeng digest; serve a bundle that `policyeng bundle build` wrote"),
     ):
-        judged(bundle, snapshot(workspace()), OpaOptions(url=server.url, bundle=str(folder)))
+        evaluated(bundle, snapshot(workspace()), OpaOptions(url=server.url, bundle=str(folder)))
 
 
 def test_a_bundle_that_owns_every_path_is_named_as_the_reason(tmp_path: Path, opa: Path) -> None:
-    """OPA lets nobody write where a bundle is at home."""
+    """OPA lets no one write where a bundle is at home."""
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "x.rego").write_text("package theirs\n\nx := 1\n", encoding="utf-8")
     with (
         running(opa, "--bundle", str(tmp_path / "theirs")) as server,
         pytest.raises(EngineError, match=r"owned by bundle.*`roots` of the bundles"),
     ):
-        judged(small(tmp_path / "p", "true"), snapshot(workspace()), OpaOptions(url=server.url))
+        evaluated(small(tmp_path / "p", "true"), snapshot(workspace()), OpaOptions(url=server.url))
 
 
-def test_a_module_that_opa_does_not_take_says_why(tmp_path: Path, empty: Server) -> None:
-    """With the place in the module, and nothing is judged."""
+def test_a_module_that_opa_does_not_take_is_explained(tmp_path: Path, empty: Server) -> None:
+    """With the place in the module, and nothing is evaluated."""
     files = {"area/p.rego": rego("p", deny_when("lib_missing(1)"))}
     bundle = load_bundle(write(tmp_path, files))
 

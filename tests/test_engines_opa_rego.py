@@ -42,7 +42,7 @@ def test_what_reaches_for_the_host_is_refused_with_its_line(body: str, builtin: 
 
 @pytest.mark.parametrize("builtin", sorted(REFUSED))
 def test_both_engines_refuse_the_same_builtins(builtin: str) -> None:
-    """Whichever of them judges, a policy of somebody else's is refused for the same call."""
+    """Whichever of them evaluates, a policy of somebody else's is refused for the same call."""
     source = f"package p\n\ndeny contains 1 if {builtin}(1)\n"
     with pytest.raises(EngineError, match=rf"^p\.rego:3: `{re.escape(builtin)}` is not available"):
         require_pure("p.rego", source)
@@ -105,12 +105,12 @@ def test_a_module_moves_with_what_it_names(source: str, moved: str) -> None:
 
 
 def test_the_root_of_a_package() -> None:
-    """The first part, whatever stands around it."""
+    """The first part, whatever is around it."""
     assert package_root("p.rego", '# c\n\npackage a["b"].c\n') == "a"
 
 
 def test_opa_takes_the_built_in_policies_elsewhere(bundle: Bundle, opa: Path, tmp_path: Path) -> None:
-    """All of them, strictly: nothing of them points back to where they stood."""
+    """All of them, strictly: nothing of them points back to where they were."""
     for path, source in bundle.modules:
         target = tmp_path / path
         target.parent.mkdir(parents=True, exist_ok=True)

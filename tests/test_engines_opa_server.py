@@ -28,7 +28,7 @@ from tests.opa_servers import listens, until
 pytestmark = pytest.mark.slow
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
-#: So much work that nobody waits for its end.
+#: So much work that no one waits for its end.
 ENDLESS = deny_when(
     "n := numbers.range(1, 5000); count([1 | some i in n; some j in n; some k in n; i * j == k + 1]) > 0"
 )
@@ -46,7 +46,7 @@ def small(folder: Path, body: str = "") -> Bundle:
     return load_bundle(write(folder, {"area/p.rego": rego("p", body or deny_when("true"))}))
 
 
-def judged(bundle: Bundle, options: OpaOptions, shot: Snapshot | None = None) -> Evaluation:
+def evaluated(bundle: Bundle, options: OpaOptions, shot: Snapshot | None = None) -> Evaluation:
     """By OPA."""
     return evaluate(bundle, shot or snapshot(workspace()), as_of=AS_OF, engine="opa", opa=options)
 
@@ -69,16 +69,16 @@ def processor_ticks(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11])
 
 
-def test_one_server_for_a_bundle_and_it_ends_when_told(tmp_path: Path, opa: Path) -> None:
+def test_one_server_for_a_bundle_and_it_ends_on_request(tmp_path: Path, opa: Path) -> None:
     """However many snapshots and selections of policies."""
     bundle, options = small(tmp_path), OpaOptions(binary=opa)
-    judged(bundle, options)
-    judged(bundle.only(bundle.policies), options)
+    evaluated(bundle, options)
+    evaluated(bundle.only(bundle.policies), options)
     [place] = servers()
 
     engine.close()
 
-    until(lambda: not runs(place.server.pid))  # it lets go of its pipes a moment before it is gone
+    until(lambda: not runs(place.server.pid))  # it closes its pipes a moment before it is gone
     assert not servers()
 
 
@@ -86,15 +86,15 @@ def test_servers_of_bundles_that_are_not_used_any_more_end(tmp_path: Path, opa: 
     """The last four stay."""
     started = []
     for number in range(6):
-        judged(small(tmp_path / str(number), deny_when(f"{number} > 0")), OpaOptions(binary=opa))
+        evaluated(small(tmp_path / str(number), deny_when(f"{number} > 0")), OpaOptions(binary=opa))
         started.append(servers()[-1].server.pid)
 
     assert [runs(pid) for pid in started] == [False, False, True, True, True, True]
 
 
-def test_nobody_else_may_ask_it(tmp_path: Path, opa: Path) -> None:
-    """It listens on loopback, and only who has its token gets an answer."""
-    judged(small(tmp_path), OpaOptions(binary=opa))
+def test_no_one_else_may_query_it(tmp_path: Path, opa: Path) -> None:
+    """It listens on loopback, and only who has its token gets a response."""
+    evaluated(small(tmp_path), OpaOptions(binary=opa))
     url = servers()[0].connection.url
 
     assert url.startswith("http://127.0.0.1:")
@@ -106,12 +106,12 @@ def test_nobody_else_may_ask_it(tmp_path: Path, opa: Path) -> None:
 def test_killed_between_two_snapshots_it_is_started_anew(tmp_path: Path, opa: Path) -> None:
     """Nothing was lost that we need."""
     bundle, options = small(tmp_path), OpaOptions(binary=opa)
-    judged(bundle, options)
+    evaluated(bundle, options)
     [first] = servers()
     os.kill(first.server.pid, signal.SIGKILL)
     until(lambda: not first.alive)
 
-    assert judged(bundle, options).summary.fail == 1
+    assert evaluated(bundle, options).summary.fail == 1
     assert servers()[0].server.pid != first.server.pid
 
 
@@ -120,13 +120,13 @@ def test_killed_half_way_through_a_batch(tmp_path: Path, opa: Path) -> None:
     bundle = small(tmp_path, ENDLESS)
     raised: list[BaseException] = []
 
-    def judging() -> None:
+    def evaluating() -> None:
         try:
-            judged(bundle, OpaOptions(binary=opa))
+            evaluated(bundle, OpaOptions(binary=opa))
         except EngineError as error:
             raised.append(error)
 
-    thread = threading.Thread(target=judging)
+    thread = threading.Thread(target=evaluating)
     thread.start()
     until(lambda: bool(servers()))
     pid = servers()[0].server.pid
@@ -142,12 +142,12 @@ def test_killed_half_way_through_a_batch(tmp_path: Path, opa: Path) -> None:
 def test_a_batch_that_takes_too_long(tmp_path: Path, opa: Path) -> None:
     """The time is up for the snapshot, and the server, which may still be busy with it, ends."""
     with pytest.raises(EngineError, match="it does not respond in time"):
-        judged(small(tmp_path, ENDLESS), OpaOptions(binary=opa, timeout=2))
+        evaluated(small(tmp_path, ENDLESS), OpaOptions(binary=opa, timeout=2))
 
     assert not servers()
 
 
-#: What is started in the background ignores SIGINT, unless it says otherwise.
+#: What is started in the background ignores SIGINT, unless it is set otherwise.
 PROGRAM = """\
 import signal
 import sys
@@ -202,7 +202,7 @@ os.kill(place.server._guard.pid, signal.SIGKILL)
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["return", "raise"])
 def test_it_ends_although_its_shell_was_killed(tmp_path: Path, opa: Path, root: Path, end: str) -> None:
-    """Without waiting for a pipe that nobody closes."""
+    """Without waiting for a pipe that is not closed."""
     small(tmp_path)
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM.replace("if sys", f"{LOSING_ITS_SHELL}if sys", 1), str(tmp_path), str(opa), end],
@@ -219,15 +219,15 @@ def test_it_ends_although_its_shell_was_killed(tmp_path: Path, opa: Path, root: 
 
 
 def test_it_ends_as_soon_as_its_shell_is_killed(tmp_path: Path, opa: Path) -> None:
-    """Nobody would end it if its owner were killed too; the next snapshot has a new one."""
+    """Nothing would end it if its owner were killed too; the next snapshot has a new one."""
     bundle, options = small(tmp_path), OpaOptions(binary=opa)
-    judged(bundle, options)
+    evaluated(bundle, options)
     [first] = servers()
     os.kill(first.server._guard.pid, signal.SIGKILL)
     until(lambda: not runs(first.server.pid))
     until(lambda: not first.alive)
 
-    assert judged(bundle, options).summary.fail == 1
+    assert evaluated(bundle, options).summary.fail == 1
     assert servers()[0].server.pid != first.server.pid
 
 
@@ -236,7 +236,7 @@ def test_a_program_that_starts_another_leaves_none(tmp_path: Path, opa: Path) ->
     program = tmp_path / "opa"
     program.write_text(f'#!/bin/sh\n"{opa}" "$@" &\necho $! > "{tmp_path}/pid"\nwait\n', encoding="utf-8")
     program.chmod(0o755)
-    assert judged(small(tmp_path / "p"), OpaOptions(binary=program)).summary.fail == 1
+    assert evaluated(small(tmp_path / "p"), OpaOptions(binary=program)).summary.fail == 1
     pid = int((tmp_path / "pid").read_text(encoding="utf-8"))
     assert runs(pid)
 
@@ -246,7 +246,7 @@ def test_a_program_that_starts_another_leaves_none(tmp_path: Path, opa: Path) ->
 
 
 def test_killed_at_its_start_the_folder_goes_too(tmp_path: Path, root: Path) -> None:
-    """The token and the policies stay nowhere; the program here never answers."""
+    """The token and the policies stay nowhere; the program here never responds."""
     small(tmp_path / "p")
     program, temporary = tmp_path / "opa", tmp_path / "tmp"
     program.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec sleep 600\n', encoding="utf-8")
@@ -269,7 +269,7 @@ def test_no_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """The remedy names all ways out."""
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(EngineError, match=r"no `opa` program found.*install OPA.*`--opa-binary`.*`--opa-url`"):
-        judged(small(tmp_path), OpaOptions())
+        evaluated(small(tmp_path), OpaOptions())
 
 
 @pytest.mark.parametrize(
@@ -281,13 +281,13 @@ def test_no_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_a_program_that_is_no_opa(tmp_path: Path, script: str | None, message: str) -> None:
-    """What it said last is the reason."""
+    """The end of its output is the reason."""
     program = tmp_path / "opa"
     if script is not None:
         program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         program.chmod(0o755)
     with pytest.raises(EngineError) as caught:
-        judged(small(tmp_path / "p"), OpaOptions(binary=program))
+        evaluated(small(tmp_path / "p"), OpaOptions(binary=program))
 
     assert message in str(caught.value)
 
@@ -295,12 +295,12 @@ def test_a_program_that_is_no_opa(tmp_path: Path, script: str | None, message: s
 def test_a_bundle_that_opa_does_not_take(tmp_path: Path, opa: Path) -> None:
     """Its own words, with the place."""
     with pytest.raises(EngineError, match=r"does not start: .*area/p\.rego:10.*lib_missing"):
-        judged(small(tmp_path, deny_when("lib_missing(1)")), OpaOptions(binary=opa))
+        evaluated(small(tmp_path, deny_when("lib_missing(1)")), OpaOptions(binary=opa))
 
 
 def test_the_port_of_another_is_given_up(tmp_path: Path, opa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port that is taken in the meantime is no verdict and no failure: another one is tried."""
-    judged(small(tmp_path / "a"), OpaOptions(binary=opa))
+    evaluated(small(tmp_path / "a"), OpaOptions(binary=opa))
     taken = int(servers()[0].connection.url.rpartition(":")[2])
     ports = iter([taken, taken])
     from policyeng.engines import opa_server
@@ -308,7 +308,7 @@ def test_the_port_of_another_is_given_up(tmp_path: Path, opa: Path, monkeypatch:
     free_port = opa_server._find_free_port
     monkeypatch.setattr(opa_server, "_find_free_port", lambda: next(ports, None) or free_port())
 
-    assert judged(small(tmp_path / "b", deny_when("1 > 0")), OpaOptions(binary=opa)).summary.fail == 1
+    assert evaluated(small(tmp_path / "b", deny_when("1 > 0")), OpaOptions(binary=opa)).summary.fail == 1
     assert listens(taken)
 
 
@@ -319,7 +319,7 @@ def test_threads_share_a_server(tmp_path: Path, opa: Path) -> None:
     bundle, options = small(tmp_path), OpaOptions(binary=opa)
     with ThreadPoolExecutor(4) as pool:
         runs_of = [
-            pool.submit(judged, bundle, options, snapshot(*(workspace(f"w{n}") for n in range(count))))
+            pool.submit(evaluated, bundle, options, snapshot(*(workspace(f"w{n}") for n in range(count))))
             for count in range(1, 9)
         ]
 

@@ -25,7 +25,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.command import policyeng
-from tests.opa_servers import Reply, answering, free_port, lying, reply, running
+from tests.opa_servers import Reply, free_port, lying, reply, responding, running
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def _left() -> Iterator[None]:
     engine.close()
 
 
-def judged(folder: Path, options: OpaOptions, count: int = 3) -> Evaluation:
+def evaluated(folder: Path, options: OpaOptions, count: int = 3) -> Evaluation:
     """Workspaces that fail, by OPA."""
     bundle = load_bundle(write(folder / "policies", {"area/p.rego": rego("p", deny_when("true"))}))
     shot = snapshot(*(workspace(f"w{n}") for n in range(count)))
@@ -55,7 +55,7 @@ def judged(folder: Path, options: OpaOptions, count: int = 3) -> Evaluation:
 
 
 def hanging(_: BaseHTTPRequestHandler, __: bytes) -> None:
-    """Never answer."""
+    """Never respond."""
     threading.Event().wait()
 
 
@@ -66,7 +66,7 @@ def cut(handler: BaseHTTPRequestHandler, body: bytes) -> None:
 
 
 def dropped(handler: BaseHTTPRequestHandler, _: bytes) -> None:
-    """End the connection without an answer."""
+    """End the connection without a response."""
     handler.close_connection = True
 
 
@@ -98,11 +98,11 @@ FAULTS: dict[str, tuple[Reply, str]] = {
 }
 
 
-@pytest.mark.parametrize(("answer", "message"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_server_that_does_not_answer_as_opa_does(tmp_path: Path, answer: Reply, message: str) -> None:
+@pytest.mark.parametrize(("respond", "message"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_server_that_does_not_respond_as_opa_does(tmp_path: Path, respond: Reply, message: str) -> None:
     """Every fault has its own words."""
-    with answering(answer) as url, pytest.raises(EngineError) as caught:
-        judged(tmp_path, OpaOptions(url=url, timeout=0.3 if answer in (hanging, stalled) else 10))
+    with responding(respond) as url, pytest.raises(EngineError) as caught:
+        evaluated(tmp_path, OpaOptions(url=url, timeout=0.3 if respond in (hanging, stalled) else 10))
 
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"{url}: could not decide")
@@ -110,10 +110,10 @@ def test_a_server_that_does_not_answer_as_opa_does(tmp_path: Path, answer: Reply
 
 def test_a_server_that_speaks_no_tls(tmp_path: Path, opa: Path) -> None:
     """It has no certificate that could be trusted or not."""
-    with running(opa) as server, answering(reply(200, {})) as other:
+    with running(opa) as server, responding(reply(200, {})) as other:
         for url in (server.url, other):
             with pytest.raises(EngineError, match="it does not use TLS; use `http://127") as caught:
-                judged(tmp_path, OpaOptions(url=url.replace("http", "https")))
+                evaluated(tmp_path, OpaOptions(url=url.replace("http", "https")))
             assert url in caught.value.remedy
 
 
@@ -123,7 +123,7 @@ def test_a_server_that_is_down(tmp_path: Path) -> None:
     with pytest.raises(
         EngineError, match=r"could not decide .*: the connection fails: connection refused; check that it"
     ):
-        judged(tmp_path, OpaOptions(url=url))
+        evaluated(tmp_path, OpaOptions(url=url))
 
 
 Verdicts = Callable[[dict[str, list[object]]], object]
@@ -146,36 +146,36 @@ LIES: dict[str, tuple[Verdicts, str]] = {
 
 
 @pytest.mark.parametrize(("verdicts", "message"), LIES.values(), ids=LIES.keys())
-def test_an_answer_that_is_not_one_verdict_for_each_pair(tmp_path: Path, verdicts: Verdicts, message: str) -> None:
+def test_a_response_that_is_not_one_verdict_for_each_pair(tmp_path: Path, verdicts: Verdicts, message: str) -> None:
     """Nothing of it is used."""
     digest = load_bundle(write(tmp_path / "policies", {"area/p.rego": rego("p", deny_when("true"))})).digest
-    with answering(lying(verdicts, {"digest": digest})) as url, pytest.raises(EngineError) as caught:
-        judged(tmp_path, OpaOptions(url=url))
+    with responding(lying(verdicts, {"digest": digest})) as url, pytest.raises(EngineError) as caught:
+        evaluated(tmp_path, OpaOptions(url=url))
 
     assert "could not decide" in str(caught.value)
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("standing", [None, {}, {"digest": "0"}, True])
-def test_an_answer_without_our_bundle_in_place(tmp_path: Path, standing: object) -> None:
+@pytest.mark.parametrize("marked", [None, {}, {"digest": "0"}, True])
+def test_a_response_without_our_bundle_in_place(tmp_path: Path, marked: object) -> None:
     """The verdicts may be of anything."""
     passing = '{"deny":[],"exception":[],"unknown":[]}'
     with (
-        answering(lying(lambda pairs: {key: [[passing]] * len(pairs[key]) for key in pairs}, standing)) as url,
+        responding(lying(lambda pairs: {key: [[passing]] * len(pairs[key]) for key in pairs}, marked)) as url,
         pytest.raises(EngineError, match="lost the mark of this run; run it again"),
     ):
-        judged(tmp_path, OpaOptions(url=url))
+        evaluated(tmp_path, OpaOptions(url=url))
 
 
 def test_the_token_is_sent_and_never_shown(tmp_path: Path, opa: Path) -> None:
-    """A server that asks for it takes it, and nothing else; neither messages nor a printed option carry it."""
+    """A server that requires it takes it, and nothing else; neither messages nor a printed option carry it."""
     (tmp_path / "authz.rego").write_text(AUTHORIZATION, encoding="utf-8")
-    asks = ("--authentication=token", "--authorization=basic", str(tmp_path / "authz.rego"))
-    with running(opa, *asks) as server:
-        assert judged(tmp_path, OpaOptions(url=server.url, token=TOKEN)).summary.fail == 3
+    options = ("--authentication=token", "--authorization=basic", str(tmp_path / "authz.rego"))
+    with running(opa, *options) as server:
+        assert evaluated(tmp_path, OpaOptions(url=server.url, token=TOKEN)).summary.fail == 3
         for token in ("", f"{TOKEN}-wrong"):
             with pytest.raises(EngineError, match=r"it denies access \(40[13]\); use a token") as caught:
-                judged(tmp_path, OpaOptions(url=server.url, token=token))
+                evaluated(tmp_path, OpaOptions(url=server.url, token=token))
             assert TOKEN not in f"{caught.value}{caught.value.__cause__}"
 
     assert TOKEN not in repr(OpaOptions(token=TOKEN))
@@ -185,7 +185,7 @@ def test_the_token_is_sent_and_never_shown(tmp_path: Path, opa: Path) -> None:
 def test_a_token_that_no_header_takes(tmp_path: Path, token: str) -> None:
     """It could smuggle a header in; it is not repeated in the message."""
     with pytest.raises(UsageError, match="the token for the OPA server has invalid characters") as caught:
-        judged(tmp_path, OpaOptions(url="http://127.0.0.1:1", token=token))
+        evaluated(tmp_path, OpaOptions(url="http://127.0.0.1:1", token=token))
 
     assert token not in str(caught.value)
 
@@ -205,7 +205,7 @@ def test_a_token_that_no_header_takes(tmp_path: Path, token: str) -> None:
 def test_a_url_that_is_none(tmp_path: Path, url: str, message: str) -> None:
     """Refused as usage, before anything is sent; passwords in it are not repeated."""
     with pytest.raises(UsageError) as caught:
-        judged(tmp_path, OpaOptions(url=url))
+        evaluated(tmp_path, OpaOptions(url=url))
 
     assert message in str(caught.value)
     assert "pass@" not in str(caught.value)
@@ -215,7 +215,7 @@ def test_a_url_that_is_none(tmp_path: Path, url: str, message: str) -> None:
 def test_a_timeout_that_is_none(tmp_path: Path, timeout: float) -> None:
     """Zero would mean for ever to some."""
     with pytest.raises(UsageError, match="is not a timeout"):
-        judged(tmp_path, OpaOptions(url="http://127.0.0.1:1", timeout=timeout))
+        evaluated(tmp_path, OpaOptions(url="http://127.0.0.1:1", timeout=timeout))
 
 
 def test_a_server_below_a_path(tmp_path: Path) -> None:
@@ -226,8 +226,8 @@ def test_a_server_below_a_path(tmp_path: Path) -> None:
         seen.append(handler.path)
         lying(lambda pairs: {key: [[]] * len(pairs[key]) for key in pairs})(handler, body)
 
-    with answering(noted) as url, pytest.raises(EngineError):
-        judged(tmp_path, OpaOptions(url=f"{url}/gate/opa/"))
+    with responding(noted) as url, pytest.raises(EngineError):
+        evaluated(tmp_path, OpaOptions(url=f"{url}/gate/opa/"))
 
     assert seen
     assert all(path.startswith("/gate/opa/v1/") for path in seen)
@@ -274,48 +274,48 @@ def authority(folder: Path, name: str) -> tuple[Path, tuple[x509.Certificate, ec
     return path, (x509.load_pem_x509_certificate(path.read_bytes()), key)
 
 
-def test_a_certificate_is_held_against_the_given_authority(
+def test_a_certificate_is_verified_with_the_given_authority(
     tmp_path: Path, opa: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The right one is trusted; another, and the public ones, are not, whatever the environment says."""
+    """The right one is trusted; another, and the public ones, are not, whatever the environment has."""
     ours, signer = authority(tmp_path, "ours")
     other, _ = authority(tmp_path, "other")
     server_file = str(certificate(tmp_path, "server", signer))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(ours))
     with running(opa, f"--tls-cert-file={server_file}", f"--tls-private-key-file={server_file}", scheme="https") as it:
-        assert judged(tmp_path, OpaOptions(url=it.url, ca_file=ours)).summary.fail == 3
+        assert evaluated(tmp_path, OpaOptions(url=it.url, ca_file=ours)).summary.fail == 3
         for ca_file in (other, None):
             with pytest.raises(EngineError, match=r"its certificate is not trusted: .*certificate verify failed"):
-                judged(tmp_path, OpaOptions(url=it.url, ca_file=ca_file))
+                evaluated(tmp_path, OpaOptions(url=it.url, ca_file=ca_file))
         with pytest.raises(EngineError, match="could not decide"):
-            judged(tmp_path, OpaOptions(url=it.url.replace("https", "http")))
+            evaluated(tmp_path, OpaOptions(url=it.url.replace("https", "http")))
 
 
-def test_a_server_that_asks_for_our_certificate(tmp_path: Path, opa: Path) -> None:
-    """With it, it judges; without it, nothing does."""
+def test_a_server_that_requires_our_certificate(tmp_path: Path, opa: Path) -> None:
+    """With it, it evaluates; without it, nothing does."""
     ours, signer = authority(tmp_path, "ours")
     server_file, client = (certificate(tmp_path, name, signer) for name in ("server", "client"))
     tls = (f"--tls-cert-file={server_file}", f"--tls-private-key-file={server_file}", f"--tls-ca-cert-file={ours}")
     with running(opa, *tls, "--authentication=tls", scheme="https") as it:
-        assert judged(tmp_path, OpaOptions(url=it.url, ca_file=ours, client_cert=client)).summary.fail == 3
+        assert evaluated(tmp_path, OpaOptions(url=it.url, ca_file=ours, client_cert=client)).summary.fail == 3
         with pytest.raises(EngineError, match="could not decide"):
-            judged(tmp_path, OpaOptions(url=it.url, ca_file=ours))
+            evaluated(tmp_path, OpaOptions(url=it.url, ca_file=ours))
 
 
 @pytest.mark.parametrize("name", ["ca_file", "client_cert"])
 def test_files_of_tls_have_to_be_there_and_of_use(tmp_path: Path, name: str) -> None:
     """A file that is missing, or that a plain connection would not look at, is a mistake."""
     with pytest.raises(UsageError, match=r"no\.pem: no such file; name a PEM file"):
-        judged(tmp_path, OpaOptions(url="https://127.0.0.1:1", **{name: tmp_path / "no.pem"}))  # type: ignore[arg-type]  # one of the options
+        evaluated(tmp_path, OpaOptions(url="https://127.0.0.1:1", **{name: tmp_path / "no.pem"}))  # type: ignore[arg-type]  # one of the options
     with pytest.raises(UsageError, match="applies only to an https URL"):
-        judged(tmp_path, OpaOptions(url="http://127.0.0.1:1", **{name: tmp_path / "no.pem"}))  # type: ignore[arg-type]  # one of the options
+        evaluated(tmp_path, OpaOptions(url="http://127.0.0.1:1", **{name: tmp_path / "no.pem"}))  # type: ignore[arg-type]  # one of the options
 
 
 def test_a_ca_file_that_is_no_certificate(tmp_path: Path) -> None:
     """Nothing is trusted then."""
     (tmp_path / "empty.pem").write_text("", encoding="utf-8")
     with pytest.raises(EngineError, match="could not decide"):
-        judged(tmp_path, OpaOptions(url="https://127.0.0.1:1", ca_file=tmp_path / "empty.pem"))
+        evaluated(tmp_path, OpaOptions(url="https://127.0.0.1:1", ca_file=tmp_path / "empty.pem"))
 
 
 @pytest.mark.parametrize(("variable", "value"), [("HTTP_PROXY", "http://127.0.0.1:1"), ("NETRC", "netrc")])
@@ -328,15 +328,15 @@ def test_the_environment_does_not_lead_astray(
     monkeypatch.setenv(variable, str(netrc) if variable == "NETRC" else value)
     (tmp_path / "authz.rego").write_text(AUTHORIZATION, encoding="utf-8")
     with running(opa, "--authentication=token", "--authorization=basic", str(tmp_path / "authz.rego")) as server:
-        assert judged(tmp_path, OpaOptions(url=server.url, token=TOKEN)).summary.fail == 3
+        assert evaluated(tmp_path, OpaOptions(url=server.url, token=TOKEN)).summary.fail == 3
 
 
 @pytest.mark.parametrize("name", ["500", "401", "truncated", "no JSON", "redirect", "slow"])
 def test_what_a_user_sees_of_a_fault(root: Path, name: str) -> None:
     """One line on standard error, exit 2, no traceback, no report."""
-    answer, message = FAULTS[name]
+    respond, message = FAULTS[name]
     sample = str(root / "samples/workspaces/compliant.json")
-    with answering(answer) as url:
+    with responding(respond) as url:
         ran = policyeng(
             "check", sample, "--engine", "opa", "--opa-url", url, "--opa-timeout", "2", POLICYENG_OPA_TOKEN=TOKEN
         )
@@ -348,17 +348,17 @@ def test_what_a_user_sees_of_a_fault(root: Path, name: str) -> None:
     assert TOKEN not in ran.stderr
 
 
-def test_the_command_judges_with_a_server(root: Path, tmp_path: Path, opa: Path) -> None:
-    """The options, by flag and by environment, reach the server; its version stands in the report."""
+def test_the_command_evaluates_with_a_server(root: Path, tmp_path: Path, opa: Path) -> None:
+    """The options, by flag and by environment, reach the server; its version is in the report."""
     ours, signer = authority(tmp_path, "ours")
     server_file = str(certificate(tmp_path, "server", signer))
     (tmp_path / "authz.rego").write_text(AUTHORIZATION, encoding="utf-8")
     (tmp_path / "token").write_text(f"{TOKEN}\n", encoding="utf-8")
-    asks = ("--authentication=token", "--authorization=basic", str(tmp_path / "authz.rego"))
+    options = ("--authentication=token", "--authorization=basic", str(tmp_path / "authz.rego"))
     policies = write(tmp_path / "policies", {"area/p.rego": rego("p", deny_when("true"))})
     sample = (str(root / "samples/workspaces/regulated.json"), "--policy", str(policies))
     with running(
-        opa, f"--tls-cert-file={server_file}", f"--tls-private-key-file={server_file}", *asks, scheme="https"
+        opa, f"--tls-cert-file={server_file}", f"--tls-private-key-file={server_file}", *options, scheme="https"
     ) as server:
         flags = ("--opa-url", server.url, "--opa-ca-file", str(ours), "--opa-token-file", str(tmp_path / "token"))
         ran = policyeng("check", *sample, "--engine", "opa", "--format", "json", *flags)

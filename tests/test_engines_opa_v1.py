@@ -42,7 +42,7 @@ def test_every_form_is_written_as_v1(v0: str, v1: str) -> None:
 
 
 def test_opa_takes_every_form(opa: Path, tmp_path: Path) -> None:
-    """With the module that answers for dropped builtins."""
+    """With the module that replaces dropped builtins."""
     files = {
         f"p{number}.rego": f"package p{number}\n{v0}\nwarn[1] {{ input.x }}\n" for number, (v0, _) in enumerate(FORMS)
     }

@@ -67,11 +67,11 @@ def test_what_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(watchdog, "LIMIT", 60.0)  # a slow machine needs more than a second for so many pages
 
     def hoard(size: int) -> int:
-        held: list[bytes] = []
-        while len(held) * 100_000 < size:
-            held.append(b"x" * 100_000)
+        chunks: list[bytes] = []
+        while len(chunks) * 100_000 < size:
+            chunks.append(b"x" * 100_000)
             time.sleep(0.0001)
-        return len(held)
+        return len(chunks)
 
     if not watchdog._PAGE:
         pytest.skip("this platform does not show the memory of a process")
@@ -163,7 +163,7 @@ def findings(folder: Path, files: dict[str, str], count: int = 1) -> list[Findin
 
 SLOW = {
     "python": ("p/p.py", python("while True: pass\nyield")),
-    "python that goes on": ("p/p.py", python("while True:\n    try: int('x')\n    except Exception: pass\nyield")),
+    "python that continues": ("p/p.py", python("while True:\n    try: int('x')\n    except Exception: pass\nyield")),
     "generator of nothing": ("p/p.py", python("for _ in iter(int, 1): pass\nyield")),
     "steps of rego": ("area/a/a.rego", rego("a", deny_when(BUSY))),
     "builtins of rego": ("area/a/a.rego", rego("a", deny_when(BUILTIN))),
@@ -196,10 +196,10 @@ def test_too_many_steps_switch_a_policy_off_and_values_too_large_do_not(
 
     found = findings(tmp_path, {"area/a/a.rego": rego("a", deny_when(BUSY)), "area/b/b.rego": large}, 5)
 
-    said = [str(finding.unknowns) for finding in found]
-    assert sum("more than 20,000 steps" in error for error in said) == MOST_OVERRUNS
-    assert sum("switched off" in error for error in said) == 2
-    assert sum("too large" in error for error in said) == 5
+    unknowns = [str(finding.unknowns) for finding in found]
+    assert sum("more than 20,000 steps" in error for error in unknowns) == MOST_OVERRUNS
+    assert sum("switched off" in error for error in unknowns) == 2
+    assert sum("too large" in error for error in unknowns) == 5
 
 
 def test_threads_evaluate_apart(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 
 
-def judged(bundle: Bundle, given: Snapshot, **options: object) -> Evaluation:
+def evaluated(bundle: Bundle, given: Snapshot, **options: object) -> Evaluation:
     """An evaluation at a fixed time."""
     return evaluate(bundle, given, as_of=AS_OF, **options)  # type: ignore[arg-type]  # options vary by test
 
@@ -44,9 +44,9 @@ def one(tmp_path: Path, body: str, **header: str) -> Bundle:
         (deny_when("true") + "\napplies := 3", Outcome.ERROR),
     ],
 )
-def test_a_policy_says_one_of_four_things(tmp_path: Path, body: str, outcome: Outcome) -> None:
+def test_a_policy_has_one_of_four_outcomes(tmp_path: Path, body: str, outcome: Outcome) -> None:
     """Denials outrank unknowns, and whatever is wrong with a policy is an error, never a pass."""
-    (finding,) = judged(one(tmp_path, body), snapshot(workspace())).findings
+    (finding,) = evaluated(one(tmp_path, body), snapshot(workspace())).findings
 
     assert finding.outcome is outcome
     assert bool(finding.denials) is (outcome is Outcome.FAIL)
@@ -56,23 +56,23 @@ def test_a_policy_says_one_of_four_things(tmp_path: Path, body: str, outcome: Ou
     ("rule", "findings"), [("applies if false", 0), ("applies := true", 1), ("applies if input.x", 0)]
 )
 def test_a_policy_that_does_not_apply_gives_no_finding(tmp_path: Path, rule: str, findings: int) -> None:
-    """`applies` decides whether a resource is judged at all."""
+    """`applies` decides whether a resource is evaluated at all."""
     bundle = one(tmp_path, deny_when("true") + "\n" + rule)
 
-    assert len(judged(bundle, snapshot(workspace())).findings) == findings
+    assert len(evaluated(bundle, snapshot(workspace())).findings) == findings
 
 
 def test_an_error_is_that_of_its_pair_alone(tmp_path: Path) -> None:
-    """The resource after the one that breaks a policy is judged as if nothing had happened."""
+    """The resource after the one that breaks a policy is evaluated as if nothing had happened."""
     bundle = one(tmp_path, deny_when("to_number(input.resource.properties.n) > 1"))
 
-    found = judged(bundle, snapshot(workspace("a", n="x"), workspace("b", n="2"), workspace("c", n="1"))).findings
+    found = evaluated(bundle, snapshot(workspace("a", n="x"), workspace("b", n="2"), workspace("c", n="1"))).findings
 
     assert [finding.outcome for finding in found] == [Outcome.ERROR, Outcome.FAIL, Outcome.PASS]
 
 
 def test_narrowing_by_an_unreadable_field_is_unknown(tmp_path: Path) -> None:
-    """A field that decides whether a policy judges the resource, and cannot be read, does not rule it out."""
+    """A field that decides whether a policy evaluates the resource, and cannot be read, does not rule it out."""
     narrowed = "judges:\n  - type: Microsoft.MachineLearningServices/workspaces\n    where: {/kind: [Default]}"
     text = rego("a", deny_when("true"), more=narrowed).replace(
         "#   judges: [Microsoft.MachineLearningServices/workspaces]\n", ""
@@ -80,13 +80,13 @@ def test_narrowing_by_an_unreadable_field_is_unknown(tmp_path: Path) -> None:
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
     plain = workspace()
 
-    assert judged(bundle, snapshot({**plain, "kind": "DEFAULT"})).findings[0].outcome is Outcome.FAIL
-    assert judged(bundle, snapshot({**plain, "kind": "Hub"})).findings == ()
+    assert evaluated(bundle, snapshot({**plain, "kind": "DEFAULT"})).findings[0].outcome is Outcome.FAIL
+    assert evaluated(bundle, snapshot({**plain, "kind": "Hub"})).findings == ()
     unread = snapshot(plain, unreadable={WORKSPACE.lower(): {"/kind": "an expression"}})
-    assert judged(bundle, unread).findings[0].outcome is Outcome.UNKNOWN
+    assert evaluated(bundle, unread).findings[0].outcome is Outcome.UNKNOWN
 
 
-def test_python_policies_are_judged_the_same_way(tmp_path: Path) -> None:
+def test_python_policies_are_evaluated_the_same_way(tmp_path: Path) -> None:
     """Denials, unknowns, errors and applicability from Python are those of Rego."""
     source = """
 from policyeng import Denial, Unknown, policy
@@ -108,11 +108,14 @@ def by_number(input):
         *(workspace(name, n=n) for name, n in [("a", 0), ("b", 2), ("c", 1), ("d", -1), ("e", "x"), ("f", 9)])
     )
 
-    found = {finding.resource[-1]: finding.outcome.value for finding in judged(bundle, given).findings}
+    found = {finding.resource[-1]: finding.outcome.value for finding in evaluated(bundle, given).findings}
 
     assert found == {"a": "unknown", "b": "fail", "c": "pass", "d": "error", "e": "error"}
     limits = {"T-P-1": {"most": 2}}
-    assert {finding.outcome.value for finding in judged(bundle, given, parameters=limits).findings} >= {"pass", "error"}
+    assert {finding.outcome.value for finding in evaluated(bundle, given, parameters=limits).findings} >= {
+        "pass",
+        "error",
+    }
 
 
 def test_counts_add_up_and_compliance_is_counted_both_ways(tmp_path: Path) -> None:
@@ -120,7 +123,7 @@ def test_counts_add_up_and_compliance_is_counted_both_ways(tmp_path: Path) -> No
     unknown = '\nunknown contains {"msg": "u", "path": "/x"} if input.resource.properties.n == 0'
     bundle = one(tmp_path, deny_when("input.resource.properties.n > 1") + unknown)
 
-    summary = judged(bundle, snapshot(*(workspace(str(n), n=n) for n in (0, 1, 2)))).summary
+    summary = evaluated(bundle, snapshot(*(workspace(str(n), n=n) for n in (0, 1, 2)))).summary
 
     assert (summary.pass_, summary.fail, summary.unknown, summary.error) == (1, 1, 1, 0)
     assert (summary.strict_compliance, summary.azure_compliance) == (33.33, 66.67)
@@ -134,13 +137,13 @@ def test_the_gate_decides_between_0_and_1(tmp_path: Path, severity: str, gate: s
     """Failures below `--fail-on` are reported and do not fail the run."""
     bundle = one(tmp_path, deny_when("true"), severity=severity)
 
-    assert judged(bundle, snapshot(workspace()), fail_on=Severity(gate)).exit_code == code
+    assert evaluated(bundle, snapshot(workspace()), fail_on=Severity(gate)).exit_code == code
 
 
 def test_nothing_evaluated_is_undecided(bundle: Bundle) -> None:
-    """No resource, or none that a policy judges, is exit 2 with a reason."""
+    """No resource, or none that a policy evaluates, is exit 2 with a reason."""
     for given in (snapshot(), snapshot({"id": "/x/y", "type": "Microsoft.Foo/bars"})):
-        evaluation = judged(bundle, given)
+        evaluation = evaluated(bundle, given)
 
         assert evaluation.exit_code == 2
         assert "nothing was evaluated" in evaluation.problems[-1].message
@@ -150,49 +153,49 @@ def test_undecided_outranks_failures(tmp_path: Path) -> None:
     """A problem on the way to the snapshot makes exit 2, and the failures are still there."""
     bundle = one(tmp_path, deny_when("true"))
 
-    evaluation = judged(bundle, snapshot(workspace()), problems=[Problem(level="error", message="unreadable")])
+    evaluation = evaluated(bundle, snapshot(workspace()), problems=[Problem(level="error", message="unreadable")])
 
     assert (evaluation.exit_code, evaluation.summary.fail) == (2, 1)
 
 
 def test_two_resources_with_one_id_are_a_problem(bundle: Bundle) -> None:
     """Both of them with one finding each would be two verdicts on one resource."""
-    evaluation = judged(bundle, snapshot(workspace(), {**workspace(a=1), "id": WORKSPACE.upper()}))
+    evaluation = evaluated(bundle, snapshot(workspace(), {**workspace(a=1), "id": WORKSPACE.upper()}))
 
     assert evaluation.exit_code == 2
     assert "two resources have this id" in evaluation.problems[0].message
 
 
 @pytest.mark.parametrize(
-    ("judges", "collection", "called", "one_id"),
+    ("evaluates", "collection", "called", "one_id"),
     [
         ("approval", "approvals", "approvals", {"scope": "/s", "series": "NCsv3", "status": "granted"}),
         ("workload", "workloads", "declared workloads", {"workspaceId": WORKSPACE}),
     ],
 )
 def test_two_statements_with_one_id_are_a_problem(
-    tmp_path: Path, judges: str, collection: str, called: str, one_id: dict[str, str]
+    tmp_path: Path, evaluates: str, collection: str, called: str, one_id: dict[str, str]
 ) -> None:
-    """A program may hand them in; ids compare without case, one of them is judged, and the order is irrelevant."""
-    text = rego("a", deny_when("true")).replace("Microsoft.MachineLearningServices/workspaces", judges)
+    """A program may hand them in; ids compare without case, one of them is evaluated, and the order is irrelevant."""
+    text = rego("a", deny_when("true")).replace("Microsoft.MachineLearningServices/workspaces", evaluates)
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
     stated = [{"id": name, **one_id} for name in ("a", "ALIKE", "alike", "alikE")]
 
-    first, turned = (judged(bundle, snapshot(**{collection: entries})) for entries in (stated, stated[::-1]))
+    first, turned = (evaluated(bundle, snapshot(**{collection: entries})) for entries in (stated, stated[::-1]))
 
     assert first == turned
     assert first.exit_code == 2
     assert [finding.resource for finding in first.findings] == ["a", "ALIKE"]
-    said = [(problem.level, problem.place, problem.message) for problem in first.problems]
-    assert said == [("error", "ALIKE", f"two {called} have this id; remove one of them")] * 2
+    problems = [(problem.level, problem.place, problem.message) for problem in first.problems]
+    assert problems == [("error", "ALIKE", f"two {called} have this id; remove one of them")] * 2
 
 
 def test_two_documents_with_one_name_are_a_problem(tmp_path: Path) -> None:
-    """The first is judged; a file's second document has a name of its own."""
+    """The first is evaluated; a file's second document has a name of its own."""
     bundle = load_bundle(write(tmp_path, {"p.rego": 'package p\n\ndeny contains "no" if input.bad\n'}))
     documents = [Document(file="a", content={"bad": bad}, index=index) for bad, index in ((1, 0), (0, 0), (1, 1))]
 
-    evaluation = judged(bundle, Snapshot(documents=tuple(documents)))
+    evaluation = evaluated(bundle, Snapshot(documents=tuple(documents)))
 
     assert [(finding.resource, finding.outcome) for finding in evaluation.findings] == [("a", "fail"), ("a#1", "fail")]
     assert evaluation.exit_code == 2
@@ -203,32 +206,32 @@ def test_secrets_are_masked_in_findings(tmp_path: Path) -> None:
     """What a policy shows as `actual` is masked before any report sees it."""
     body = 'deny contains {"msg": "m", "path": "/properties/adminPassword", "actual": "hunter2"} if true'
 
-    (finding,) = judged(one(tmp_path, body), snapshot(workspace())).findings
+    (finding,) = evaluated(one(tmp_path, body), snapshot(workspace())).findings
 
     assert finding.denials[0].actual == "***"
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [({"limt": 3}, "did you mean `limit`"), ({"limit": "3"}, "is not of type 'integer'")],
 )
-def test_parameters_are_held_against_their_schema(tmp_path: Path, given: dict[str, object], said: str) -> None:
+def test_parameters_are_validated_against_their_schema(tmp_path: Path, given: dict[str, object], message: str) -> None:
     """A name that does not exist and a value that does not fit are usage errors."""
     more = "parameters: {limit: {type: integer, default: 1}}"
     bundle = one(tmp_path, deny_when("input.parameters.limit > 1"), more=more)
 
-    with pytest.raises(UsageError, match=said):
-        judged(bundle, snapshot(workspace()), parameters={"T-A-1": given})
-    assert judged(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": 2}}).exit_code == 1
+    with pytest.raises(UsageError, match=message):
+        evaluated(bundle, snapshot(workspace()), parameters={"T-A-1": given})
+    assert evaluated(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": 2}}).exit_code == 1
 
 
 def test_a_baseline_fails_only_on_new_failures(tmp_path: Path) -> None:
     """Known failures pass the gate; another resource, or another path of the same policy, is new."""
     bundle = one(tmp_path, deny_when("input.resource.properties.n > 1"))
-    before = judged(bundle, snapshot(workspace("a", n=2)))
+    before = evaluated(bundle, snapshot(workspace("a", n=2)))
 
-    same = apply_baseline(judged(bundle, snapshot(workspace("a", n=3))), before)
-    more = apply_baseline(judged(bundle, snapshot(workspace("a", n=2), workspace("b", n=2))), before)
+    same = apply_baseline(evaluated(bundle, snapshot(workspace("a", n=3))), before)
+    more = apply_baseline(evaluated(bundle, snapshot(workspace("a", n=2), workspace("b", n=2))), before)
 
     assert (same.exit_code, more.exit_code) == (0, 1)
     assert "1 failing findings are in the baseline" in same.problems[-1].message
@@ -264,21 +267,21 @@ def odd(input):
 """
     bundle = load_bundle(write(tmp_path, {"area/p/p.py": source}))
 
-    (finding,) = judged(bundle, snapshot(workspace())).findings
+    (finding,) = evaluated(bundle, snapshot(workspace())).findings
 
     assert finding.outcome is Outcome.ERROR
     assert finding.unknowns[0].msg.encode()
 
 
-def test_a_resource_as_deep_as_a_document_may_be_is_judged(tmp_path: Path) -> None:
-    """128 levels are read; one more is a problem of that resource alone, and the other is judged."""
+def test_a_resource_as_deep_as_a_document_may_be_is_evaluated(tmp_path: Path) -> None:
+    """128 levels are read; one more is a problem of that resource alone, and the other is evaluated."""
     bundle = one(tmp_path, deny_when("input.resource.properties.n > 1"))
     deep: object = 1
     for _ in range(126):
         deep = [deep]
 
-    within = judged(bundle, snapshot(workspace("a", n=2, deep=deep)))
-    beyond = judged(bundle, snapshot(workspace("a", n=2), workspace("b", n=2, deep=[deep])))
+    within = evaluated(bundle, snapshot(workspace("a", n=2, deep=deep)))
+    beyond = evaluated(bundle, snapshot(workspace("a", n=2), workspace("b", n=2, deep=[deep])))
 
     assert within.exit_code == 1
     assert (beyond.exit_code, len(beyond.findings)) == (2, 1)
@@ -298,7 +301,7 @@ def test_a_part_of_a_schema_that_lies_elsewhere_is_refused_when_it_is_needed(tmp
     bundle = one(tmp_path, deny_when("true"), more=more)
 
     with pytest.raises(BundleError, match=r"`limit` is wrong: `http://127\.0\.0\.1:9/x` is not in it"):
-        judged(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": "2"}})
+        evaluated(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": "2"}})
 
 
 def test_an_undecided_target_concerns_only_the_policies_that_it_may_be_for(bundle: Bundle) -> None:

@@ -1,4 +1,4 @@
-"""A snapshot made ready once: what is judged again of it is what judging it from the start gives."""
+"""A snapshot made ready once: what is evaluated again of it is what an evaluation from the start gives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clock(given):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(3))
-def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number: int) -> None:
+def test_an_incremental_evaluation_is_that_from_the_start(bundle: Bundle, number: int) -> None:
     """At two clocks, on one thread and on two; what is kept between them changes nothing."""
     example = Examples(bundle).numbered(11, number)
     prepared = prepare(bundle, example.snapshot, example.parameters)
@@ -40,14 +40,14 @@ def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number
         assert evaluate_prepared(prepared, EvaluationOptions(moment, jobs=2)) == anew
 
 
-def test_a_part_says_of_its_pairs_what_the_whole_says(bundle: Bundle) -> None:
+def test_a_part_decides_its_pairs_as_the_whole_does(bundle: Bundle) -> None:
     """One policy, or one resource: no other finding, and none of them another one."""
     example = Examples(bundle).numbered(11, 3)
     prepared = prepare(bundle, example.snapshot, example.parameters)
     whole = evaluate_prepared(prepared, EvaluationOptions(example.as_of)).findings
-    judging = whole[len(whole) // 2].policy
-    part = prepared.only(lambda policy, _: policy.id == judging)
-    expected = tuple(finding for finding in whole if finding.policy == judging)
+    evaluating = whole[len(whole) // 2].policy
+    part = prepared.only(lambda policy, _: policy.id == evaluating)
+    expected = tuple(finding for finding in whole if finding.policy == evaluating)
     assert evaluate_prepared(part, EvaluationOptions(example.as_of)).findings == expected
     chosen = whole[0].resource
     part = prepared.only(lambda _, subject: subject.reported_id == chosen)
@@ -56,10 +56,10 @@ def test_a_part_says_of_its_pairs_what_the_whole_says(bundle: Bundle) -> None:
 
 
 def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_path: Path) -> None:
-    """`SnapshotView.once` lasts for one judging, because it may depend on the clock."""
+    """`SnapshotView.once` lasts for one evaluation, because it may depend on the clock."""
     late = AS_OF.replace(year=2031)
-    judging = load_bundle(write(tmp_path, {"a/clock/clock.py": CLOCK}))
-    prepared = prepare(judging, snapshot(workspace()))
+    bundle = load_bundle(write(tmp_path, {"a/clock/clock.py": CLOCK}))
+    prepared = prepare(bundle, snapshot(workspace()))
     outcomes = [
         str(evaluate_prepared(prepared, EvaluationOptions(moment)).findings[0].outcome)
         for moment in (AS_OF, late, AS_OF)
@@ -67,14 +67,14 @@ def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_pat
     assert outcomes == ["pass", "fail", "pass"]
 
 
-def test_an_empty_snapshot_is_ready_and_says_that_nothing_was_evaluated(bundle: Bundle) -> None:
+def test_an_empty_snapshot_is_ready_and_reports_that_nothing_was_evaluated(bundle: Bundle) -> None:
     """Which is no pass."""
     assert evaluate_prepared(prepare(bundle, Snapshot()), EvaluationOptions(AS_OF)).exit_code == 2
 
 
 @pytest.mark.parametrize("value", [(1, "a"), float("nan"), {"b": (None,)}, [{"c": float("inf")}], ReadOnlyDict(d=[1])])
 def test_both_languages_see_what_json_has(bundle: Bundle, value: object) -> None:
-    """A program may build a snapshot of values that no JSON parser gives; policies see them as their JSON says."""
+    """A program may build a snapshot of values that no JSON parser gives; policies see them as in their JSON."""
     given = snapshot(workspace())
     made = given.model_copy(update={"resources": ({**given.resources[0], "properties": {"x": value}},)})
 

@@ -1,4 +1,4 @@
-"""Types of which a snapshot does not hold all: who judges or consults them is unknown there, and nobody else is."""
+"""Types of which a snapshot does not have all: what evaluates or consults them is unknown, and nothing else is."""
 
 from __future__ import annotations
 
@@ -40,51 +40,51 @@ def workspace(identity: str = HOME, **properties: object) -> JsonObject:
     return {"id": identity, "type": TYPE, "location": "eastus", "properties": properties}
 
 
-def judged(
+def evaluated(
     bundle: Bundle, *lines: str, resources: tuple[JsonObject, ...] = (workspace(),), **how: object
 ) -> Evaluation:
-    """What is found of resources beside lines of what is missing."""
+    """What is found of resources with lines of what is missing."""
     snapshot = Snapshot(resources=resources, incomplete=lines)
     return evaluate(bundle, snapshot, as_of=AS_OF, **how)  # type: ignore[arg-type]  # the arguments of `evaluate`
 
 
 def outcomes(evaluation: Evaluation, policy: str) -> dict[tuple[str, str], str]:
-    """By resource and type, what a policy says."""
+    """By resource and type, the outcome of a policy."""
     found = [one for one in evaluation.findings if one.policy == policy]
     return {(one.resource, one.resource_type): one.outcome.value for one in found}
 
 
 def looking(folder: Path, condition: str) -> Bundle:
-    """A policy that judges workspaces on a condition."""
+    """A policy that evaluates workspaces on a condition."""
     return load_bundle(write(folder, {"a/a/a.rego": rego("a", deny_when(condition))}))
 
 
 @pytest.mark.parametrize("engine", ["embedded", "opa"])
-def test_who_judges_the_type_is_unknown_of_the_scope(bundle: Bundle, opa: Path, engine: str) -> None:
-    """Policies in Rego and in Python alike, on both engines; workspaces are judged as ever."""
-    said = judged(bundle, f"{COMPUTES} at {HOME}: {REASON}", engine=engine, opa=OpaOptions(binary=opa))
+def test_a_policy_that_evaluates_the_type_is_unknown_for_the_scope(bundle: Bundle, opa: Path, engine: str) -> None:
+    """Policies in Rego and in Python alike, on both engines; workspaces are evaluated as ever."""
+    result = evaluated(bundle, f"{COMPUTES} at {HOME}: {REASON}", engine=engine, opa=OpaOptions(binary=opa))
     for policy in ("AML-CMP-002", "AML-COST-104"):
-        assert outcomes(said, policy) == {(HOME, COMPUTES): "unknown"}
-    [finding] = [one for one in said.findings if one.policy == "AML-CMP-002"]
+        assert outcomes(result, policy) == {(HOME, COMPUTES): "unknown"}
+    [finding] = [one for one in result.findings if one.policy == "AML-CMP-002"]
     assert [one.msg for one in finding.unknowns] == [f"not all of the type could be read: {REASON}"]
-    assert outcomes(said, "AML-NET-001") == {(HOME, TYPE): "fail"}
-    assert any(REASON in problem.message for problem in said.problems)
+    assert outcomes(result, "AML-NET-001") == {(HOME, TYPE): "fail"}
+    assert any(REASON in problem.message for problem in result.problems)
 
 
 def test_workloads_are_not_all_known_where_jobs_are_not(bundle: Bundle) -> None:
     """What is derived of jobs is as unknown as they are, once for each policy."""
     lines = [f"{TYPE}/{kind} at {HOME}: {REASON}" for kind in ("jobs", "onlineEndpoints/deployments")]
-    assert outcomes(judged(bundle, *lines), "AML-INF-101") == {(HOME, "workload"): "unknown"}
+    assert outcomes(evaluated(bundle, *lines), "AML-INF-101") == {(HOME, "workload"): "unknown"}
 
 
 @pytest.mark.parametrize(
     ("scope", "outcome"), [(HOME, "unknown"), (ROOT, "unknown"), ("/", "unknown"), (OTHER, "pass")]
 )
 def test_who_consults_the_type_is_unknown_where_it_may_lie(tmp_path: Path, scope: str, outcome: str) -> None:
-    """A gap above what is judged and below it counts, and one beside it does not."""
+    """A gap above the subject and below it counts, and one next to it does not."""
     bundle = looking(tmp_path, f'input.snapshot.by_scope[lower(input.resource.id)]["{COMPUTES.lower()}"][_] == 1')
-    said = judged(bundle, f"{COMPUTES} at {scope}: {REASON}")
-    assert outcomes(said, "T-A-1")[HOME, TYPE] == outcome
+    result = evaluated(bundle, f"{COMPUTES} at {scope}: {REASON}")
+    assert outcomes(result, "T-A-1")[HOME, TYPE] == outcome
 
 
 @pytest.mark.parametrize(
@@ -100,21 +100,21 @@ def test_who_consults_the_type_is_unknown_where_it_may_lie(tmp_path: Path, scope
 def test_what_is_named_and_there_is_no_doubt(tmp_path: Path, names: str, scope: str, outcome: str) -> None:
     """Only what is named, not there, of the type, and in the scope may be what could not be read."""
     bundle = looking(tmp_path, 'input.snapshot.by_id[lower(input.resource.properties.hub)].kind == "x"')
-    said = judged(bundle, f"{TYPE} at {scope}: {REASON}", resources=(workspace(hub=names), workspace(OTHER)))
-    assert outcomes(said, "T-A-1")[HOME, TYPE] == outcome
+    result = evaluated(bundle, f"{TYPE} at {scope}: {REASON}", resources=(workspace(hub=names), workspace(OTHER)))
+    assert outcomes(result, "T-A-1")[HOME, TYPE] == outcome
 
 
 def test_a_policy_in_python_does_not_deny_what_may_be_there(bundle: Bundle) -> None:
-    """Its own way of asking is not needed for it."""
+    """Its own look-up is not needed for it."""
     kind = "Microsoft.Consumption/budgets"
-    assert outcomes(judged(bundle), "AML-COST-103") == {(HOME, TYPE): "fail"}
-    assert outcomes(judged(bundle, f"{kind} at {ROOT}: {REASON}"), "AML-COST-103") == {(HOME, TYPE): "unknown"}
+    assert outcomes(evaluated(bundle), "AML-COST-103") == {(HOME, TYPE): "fail"}
+    assert outcomes(evaluated(bundle, f"{kind} at {ROOT}: {REASON}"), "AML-COST-103") == {(HOME, TYPE): "unknown"}
 
 
-def test_what_was_not_asked_for_is_said_and_is_no_doubt(bundle: Bundle) -> None:
-    """It is no part that could not be read, either; the digest tells it."""
+def test_what_was_not_requested_is_reported_and_is_no_doubt(bundle: Bundle) -> None:
+    """It is no part that could not be read, either; the digest shows it."""
     line = f"{TYPE}/jobs at {HOME}, as asked: those created before 2026-05-01 were left out"
-    whole, bounded = judged(bundle, strict_unknown=True), judged(bundle, line, strict_unknown=True)
+    whole, bounded = evaluated(bundle, strict_unknown=True), evaluated(bundle, line, strict_unknown=True)
     assert (bounded.findings, bounded.exit_code) == (whole.findings, whole.exit_code)
     assert [problem.message for problem in bounded.problems] == [f"the snapshot is limited on request: {line}"]
     assert bounded.snapshot.digest != whole.snapshot.digest
@@ -129,11 +129,11 @@ def test_what_was_not_asked_for_is_said_and_is_no_doubt(bundle: Bundle) -> None:
         f"{COMPUTES} at {HOME}",
     ],
 )
-def test_other_lines_are_only_said(bundle: Bundle, line: str) -> None:
+def test_other_lines_are_only_reported(bundle: Bundle, line: str) -> None:
     """As they were, policies may read them."""
-    said = judged(bundle, line)
-    assert {one.resource_type for one in said.findings} == {TYPE}
-    assert said.problems[-1].message == f"the snapshot is incomplete: {line}"
+    result = evaluated(bundle, line)
+    assert {one.resource_type for one in result.findings} == {TYPE}
+    assert result.problems[-1].message == f"the snapshot is incomplete: {line}"
 
 
 def test_a_change_is_decided_with_the_same_doubts(bundle: Bundle) -> None:
@@ -142,16 +142,16 @@ def test_a_change_is_decided_with_the_same_doubts(bundle: Bundle) -> None:
     change = workspace(OTHER, publicNetworkAccess="Disabled")
     decision = admit(bundle, snapshot, change, as_of=AS_OF)
     after = evaluate(bundle, snapshot.model_copy(update={"resources": (workspace(), change)}), as_of=AS_OF)
-    told = {(one.policy, one.outcome) for one in (*decision.undecided, *decision.denied) if one.resource == OTHER}
+    affected = {(one.policy, one.outcome) for one in (*decision.undecided, *decision.denied) if one.resource == OTHER}
     bad = {
         (one.policy, one.outcome) for one in after.findings if one.resource == OTHER and one.outcome is not Outcome.PASS
     }
-    assert told == bad
-    assert ("AML-COST-103", Outcome.UNKNOWN) in told
+    assert affected == bad
+    assert ("AML-COST-103", Outcome.UNKNOWN) in affected
 
 
 def test_only_who_needs_the_type_hears_of_it(bundle: Bundle) -> None:
-    """Everyone else says what was said of the whole."""
+    """Everything else has the outcome of the whole."""
     kind = "Microsoft.Capacity/reservationOrders/reservations"
     document = json.loads((SAMPLES / "compliant.json").read_text(encoding="utf-8"))
     whole, cut = (load({**document, "incomplete": lines}) for lines in ([], [f"{kind} at /: {REASON}"]))
@@ -167,31 +167,31 @@ def test_only_who_needs_the_type_hears_of_it(bundle: Bundle) -> None:
     ],
 )
 def test_who_reads_what_is_stated_is_unknown_without_it(bundle: Bundle, line: str, policies: set[str]) -> None:
-    """Also those that judge nothing where nothing is measured."""
+    """Also those that evaluate nothing where nothing is measured."""
     document = json.loads((SAMPLES / "compliant.json").read_text(encoding="utf-8"))
     found = evaluate(bundle, load({**document, "incomplete": [line]}), as_of=AS_OF).findings
-    told = {one.policy for one in found if any(REASON in unknown.msg for unknown in one.unknowns)}
-    assert told == policies
+    affected = {one.policy for one in found if any(REASON in unknown.msg for unknown in one.unknowns)}
+    assert affected == policies
 
 
 def test_a_policy_that_may_read_anything_is_unknown(tmp_path: Path) -> None:
-    """It does not say in its header what it consults, so a gap may be about it; one that reads its own is not."""
+    """It does not declare in its header what it consults, so a gap may be about it; one that reads its own is not."""
     blind = rego("a", deny_when("count(input.snapshot.by_type) > 1000"))
     own = rego("b", deny_when("input.resource.properties.bad"), identity="T-B-1")
     bundle = load_bundle(write(tmp_path, {"a/a/a.rego": blind, "a/b/b.rego": own}))
-    said = judged(bundle, f"{COMPUTES} at {OTHER}: {REASON}")
-    assert [(one.policy, one.outcome.value) for one in said.findings] == [("T-A-1", "unknown"), ("T-B-1", "pass")]
+    result = evaluated(bundle, f"{COMPUTES} at {OTHER}: {REASON}")
+    assert [(one.policy, one.outcome.value) for one in result.findings] == [("T-A-1", "unknown"), ("T-B-1", "pass")]
 
 
-def test_a_snapshot_that_holds_only_gaps_was_not_evaluated(bundle: Bundle) -> None:
+def test_a_snapshot_that_has_only_gaps_was_not_evaluated(bundle: Bundle) -> None:
     """What could not be read is unknown, and a run that found nothing else is no good one."""
-    said = judged(bundle, f"{TYPE} at {ROOT}: {REASON}", resources=())
-    assert (said.exit_code, said.summary.unknown > 0) == (2, True)
-    assert said.problems[-1].message.startswith("nothing was evaluated: none of")
+    result = evaluated(bundle, f"{TYPE} at {ROOT}: {REASON}", resources=())
+    assert (result.exit_code, result.summary.unknown > 0) == (2, True)
+    assert result.problems[-1].message.startswith("nothing was evaluated: none of")
 
 
 def test_gaps_are_found_by_where_they_are() -> None:
-    """As they are when each is asked whether it meets a scope."""
+    """As they are when each is tested for whether it meets a scope."""
     scopes = [
         "/",
         ROOT,

@@ -42,7 +42,7 @@ LOOKS = {
         f'not input.snapshot.by_id[lower(sprintf("{ROOT}/resourceGroups/g/providers/{STORAGE}/%s", ["a"]))]',
         f'("{ROOT}/resourceGroups/g/providers/{STORAGE}/%s" % "a").lower() not in given.snapshot.by_id',
     ),
-    "by the id that a member holds": (
+    "by the id that a member has": (
         "not input.snapshot.by_id[lower(input.resource.properties.storageAccount)]",
         'given.resource["properties"]["storageAccount"].lower() not in given.snapshot.by_id',
     ),
@@ -122,7 +122,7 @@ def test_a_type_that_is_not_listed_may_be_there(tmp_path: Path, look: str, form:
         assert of_home(checked(bundle, native(workspace(), covers=covers))).outcome == "fail"
 
 
-@pytest.mark.parametrize("look", ["by a text with a name in it", "by the id that a member holds"])
+@pytest.mark.parametrize("look", ["by a text with a name in it", "by the id that a member has"])
 @pytest.mark.parametrize("form", ["rego", "python"])
 def test_one_of_its_type_shows_that_the_list_was_read(tmp_path: Path, look: str, form: str) -> None:
     """In its subscription; one in another shows nothing."""
@@ -134,7 +134,7 @@ def test_one_of_its_type_shows_that_the_list_was_read(tmp_path: Path, look: str,
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_opa_agrees(tmp_path: Path, opa: Path, look: str) -> None:
-    """It is asked about what is decided."""
+    """It is evaluated for what is decided."""
     bundle = looking(tmp_path, look, "rego")
     for resources in ((workspace(),), (workspace(), account()), (workspace(), account(OTHER))):
         document = native(*resources)
@@ -152,7 +152,7 @@ def test_the_reason_names_the_type_and_the_place(tmp_path: Path) -> None:
     assert unknown.msg.startswith("not all storage accounts were collected; add `az storage account list`")
 
 
-def test_a_snapshot_beside_it_can_state_that_there_is_none(tmp_path: Path) -> None:
+def test_a_second_snapshot_can_state_that_there_is_none(tmp_path: Path) -> None:
     """The remedy that the reason names works: a second file with `covers`."""
     bundle = looking(tmp_path / "policies", "by type", "rego")
     whole, stated = tmp_path / "a.json", tmp_path / "b.json"
@@ -166,13 +166,13 @@ def test_a_snapshot_beside_it_can_state_that_there_is_none(tmp_path: Path) -> No
 
 
 def test_another_policy_decides_as_it_does_alone(tmp_path: Path) -> None:
-    """One that loops over all resources is not undecided because a policy beside it looks for accounts."""
+    """One that loops over all resources is not undecided because another policy looks for accounts."""
     counting = rego("b", deny_when("count(input.snapshot.resources) > 9"), identity="T-B-1")
     in_python = PYTHON.format(identity="T-C-1", judges=ML, condition="len(given.snapshot.resources) > 9")
     files = {"a/a/a.rego": rego("a", deny_when(LOOKS["by type"][0])), "a/b/b.rego": counting, "a/c/c.py": in_python}
     bundle = load_bundle(write(tmp_path, files))
-    said = checked(bundle, native(workspace()))
-    outcomes = {one.policy: one.outcome.value for one in said.findings}
+    evaluation = checked(bundle, native(workspace()))
+    outcomes = {one.policy: one.outcome.value for one in evaluation.findings}
     assert outcomes == {"T-A-1": "unknown", "T-B-1": "pass", "T-C-1": "pass"}
 
 
@@ -192,7 +192,7 @@ def test_what_is_no_look_up_costs_nothing(tmp_path: Path, condition: str) -> Non
 
 
 def test_a_header_is_no_look_up(tmp_path: Path) -> None:
-    """A policy in Python that judges accounts does not look for others."""
+    """A policy in Python that evaluates accounts does not look for others."""
     text = PYTHON.format(identity="T-A-1", judges=STORAGE, condition='given.resource["kind"] == "x"')
     assert load_bundle(write(tmp_path, {"a/a/a.py": text})).queried_types == {}
 
@@ -204,10 +204,10 @@ def test_a_change_is_decided_as_the_whole_is(tmp_path: Path, look: str, form: st
     bundle = looking(tmp_path, look, form)
     snapshot = read_inputs(["-"], stdin=native(workspace())).snapshot
     far = HOME.replace("1111", "2222")
-    basis, judging = AdmissionSession(bundle, snapshot), AdmissionOptions(as_of=AS_OF)
+    basis, options = AdmissionSession(bundle, snapshot), AdmissionOptions(as_of=AS_OF)
     for change in (workspace(f"{HOME}2"), workspace(far), account(), account(OTHER)):
-        wholly = decided_wholly(bundle, snapshot, changes_of(change), judging)
-        assert basis.decide(change, judging) == wholly
+        wholly = decided_wholly(bundle, snapshot, changes_of(change), options)
+        assert basis.decide(change, options) == wholly
 
 
 @pytest.mark.parametrize("look", LOOKS)

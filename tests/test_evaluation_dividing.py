@@ -63,7 +63,7 @@ def test_the_reports_of_samples_are_the_same(name: str, jobs: int) -> None:
 
 
 def test_the_reports_of_drawn_estates_are_the_same() -> None:
-    """Whatever they hold: fields that cannot be read, lists that were not, approvals, declared workloads."""
+    """Whatever they contain: fields that cannot be read, lists that were not, approvals, declared workloads."""
     unknown = 0
     for example in islice(examples_of(BUNDLE, 11), effort(5, 200)):
         given = example.snapshot
@@ -74,7 +74,7 @@ def test_the_reports_of_drawn_estates_are_the_same() -> None:
     assert unknown
 
 
-def test_the_reports_of_formats_that_cannot_say_everything_are_the_same() -> None:
+def test_the_reports_of_formats_that_cannot_state_everything_are_the_same() -> None:
     """Such estates have markers, which are put in before there are several processes."""
     read = read_inputs([str(ROOT / "samples" / "formats" / "plan.json")], **BUNDLE.wanted).snapshot
     one = evaluated(BUNDLE, read, 1)
@@ -86,7 +86,7 @@ def test_the_reports_of_formats_that_cannot_say_everything_are_the_same() -> Non
 
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_the_command_prints_the_same_bytes(jobs: int) -> None:
-    """With its exit code and what it says on standard error."""
+    """With its exit code and what it prints on standard error."""
     words = ("check", str(SAMPLES / "training.json"), "--as-of", "2026-06-01T00:00:00Z", "--format", "json", "--jobs")
     one, more = (policyeng(*words, str(number)) for number in (1, jobs))
 
@@ -105,7 +105,7 @@ def test_there_may_be_fewer_workspaces_than_processes(count: int) -> None:
 
 
 def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless it is asked for: starting processes takes longer. Large ones are, where there are processors."""
+    """Unless it is requested: starting processes takes longer. Large ones are, where there are processors."""
     started: list[int] = []
     monkeypatch.setattr(partitioning, "processors", lambda: 4)
 
@@ -125,7 +125,7 @@ def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_opa_evaluates_in_one_process() -> None:
-    """It is one server; asked for more, it says so."""
+    """It is one server; with a request for more, it reports that."""
     with pytest.raises(UsageError, match="the engine `opa` cannot use several processes; leave out `--jobs`"):
         evaluated(BUNDLE, estate_of(1), 2, engine="opa")
 
@@ -138,14 +138,14 @@ def test_a_policy_that_cannot_be_run_ends_the_evaluation(tmp_path: Path) -> None
     def refuse(*_: object) -> None:
         raise raising[0]
 
-    said = []
+    messages = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(python_engine, "within_deadline", refuse)
         for jobs in (1, 2):
             with pytest.raises(BundleError) as raised:
                 evaluated(bundle, estate_of(4), jobs)
-            said.append(str(raised.value))
-    assert said == ["p.py: it cannot be run"] * 2
+            messages.append(str(raised.value))
+    assert messages == ["p.py: it cannot be run"] * 2
 
 
 KILLER = """\
@@ -164,7 +164,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_process_that_ends_was_at_is_an_error(tmp_path: Path, way: str) -> None:
     """Each finding of its part names what happened and the remedy; all others are as in one process."""
-    how, said = WAYS[way]
+    how, message = WAYS[way]
     other = rego("b", deny_when("true"), identity="T-B-1")
     files = {"p/p.py": python(KILLER.format(how=how)), "area/b/b.rego": other}
     found = evaluated(load_bundle(write(tmp_path, files)), estate_of(30), 2)
@@ -176,7 +176,7 @@ def test_what_a_process_that_ends_was_at_is_an_error(tmp_path: Path, way: str) -
     assert any(resource.endswith("w05") for resource in lost)
     assert len(errors) == 2 * len(lost)
     assert {finding.unknowns[0].msg for finding in errors} == {
-        f"limit: not evaluated: the process that evaluates it {said}; "
+        f"limit: not evaluated: the process that evaluates it {message}; "
         "see that there is memory for all processes, or name fewer with `--jobs`"
     }
     rest = [finding for finding in found.findings if finding.resource not in lost]
@@ -207,14 +207,14 @@ def test_policies_that_exceed_their_limit_are_switched_off_as_in_one(
         "area/b/b.rego": rego("b", deny_when("true"), identity="T-B-1"),
     }
     write(tmp_path, files)
-    said = []
+    messages = []
     for jobs in (1, 2, 3):
         bundle = load_bundle(tmp_path)
-        said.append([(evaluated(bundle, estate_of(30), jobs), dict(bundle.overruns)) for _ in range(2)])
+        messages.append([(evaluated(bundle, estate_of(30), jobs), dict(bundle.overruns)) for _ in range(2)])
 
-    assert said[1] == said[0]
-    assert said[2] == said[0]
-    assert [counted for _, counted in said[0]] == [{"T-A-1": min(most, 3)}, {"T-A-1": 3}]
+    assert messages[1] == messages[0]
+    assert messages[2] == messages[0]
+    assert [counted for _, counted in messages[0]] == [{"T-A-1": min(most, 3)}, {"T-A-1": 3}]
 
 
 def test_what_was_lost_is_not_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,13 +224,13 @@ def test_what_was_lost_is_not_evaluated_again(tmp_path: Path, monkeypatch: pytes
     write(tmp_path, {"area/a/a.rego": rego("a", deny_when(HEAVY.format(most=4))), "p/p.py": killer})
     found = evaluated(load_bundle(tmp_path), estate_of(30), 2).findings
     lost = [finding for finding in found if "SIGKILL" in str(finding.unknowns)]
-    said = [str(finding.unknowns) for finding in found if finding.policy == "T-A-1" and finding not in lost]
+    unknowns = [str(finding.unknowns) for finding in found if finding.policy == "T-A-1" and finding not in lost]
 
     assert len(found) == 60
     assert {finding.policy for finding in lost} == {"T-A-1", "T-B-1"}
     assert len({finding.resource for finding in lost}) * 2 == len(lost)
-    assert sum("more than 20,000 steps" in text for text in said) == 3
-    assert sum("switched off" in text for text in said) == len(said) - 3
+    assert sum("more than 20,000 steps" in text for text in unknowns) == 3
+    assert sum("switched off" in text for text in unknowns) == len(unknowns) - 3
 
 
 SLEEPER = """\
@@ -264,7 +264,7 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
         assert time.monotonic() < end
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    out, said = process.communicate(timeout=8)
+    out, err = process.communicate(timeout=8)
 
-    assert (process.returncode, out, said) == (130, "", "policyeng: interrupted\n")
+    assert (process.returncode, out, err) == (130, "", "policyeng: interrupted\n")
     assert not any(Path(f"/proc/{path.name}").exists() for path in started.iterdir())

@@ -43,17 +43,17 @@ def setting_on(arm_id: str) -> JsonObject:
     return {"id": f"{arm_id}/providers/{SETTINGS}/s", "type": SETTINGS, "name": "s", "properties": {}}
 
 
-def judging(kind: str, condition: str) -> str:
+def evaluating(kind: str, condition: str) -> str:
     """A policy that denies resources of a type on a condition."""
     return rego("a", deny_when(condition)).replace(f"[{ML}/workspaces]", f"[{kind}]")
 
 
 def outcome(tmp_path: Path, form: str, kind: str, further: list[JsonObject], **stated: object) -> str:
     """The outcome of a policy that fails where a resource has no diagnostic setting."""
-    judged = {"id": KINDS[kind], "type": f"{ML}/{kind}", "name": "x", "properties": {}}
+    evaluated = {"id": KINDS[kind], "type": f"{ML}/{kind}", "name": "x", "properties": {}}
     workspace = {"id": HOME, "type": f"{ML}/workspaces", "name": "w", "properties": {}}
-    resources = [judged, *further] if judged["id"] == HOME else [workspace, judged, *further]
-    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": judging(f"{ML}/{kind}", form)}))
+    resources = [evaluated, *further] if evaluated["id"] == HOME else [workspace, evaluated, *further]
+    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": evaluating(f"{ML}/{kind}", form)}))
     document = json.dumps({"snapshotVersion": 1, "resources": resources, **stated}).encode()
     evaluation = evaluate(bundle, read_inputs(["-"], stdin=document).snapshot, as_of=AS_OF)
     [finding] = [one for one in evaluation.findings if one.resource == KINDS[kind]]
@@ -105,7 +105,7 @@ def test_extended_resources(arm_id: str, extended: str) -> None:
 
 def test_a_change_of_an_extension_affects_what_it_extends(tmp_path: Path) -> None:
     """Admission evaluates the workspace again whose setting is removed."""
-    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": judging(f"{ML}/workspaces", FORMS[0])}))
+    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": evaluating(f"{ML}/workspaces", FORMS[0])}))
     workspace = {"id": HOME, "type": f"{ML}/workspaces", "properties": {}}
     resources = [workspace, setting_on(HOME)]
     document = json.dumps({"snapshotVersion": 1, "resources": resources, "covers": [f"{SETTINGS} at {ROOT}"]}).encode()
@@ -185,7 +185,7 @@ def test_cases_state_what_they_cover(
     workspace = {"id": HOME, "type": f"{ML}/workspaces", "name": "w", "properties": {}}
     baselines = Baselines({"workspace": workspace, **{f"further{at}": one for at, one in enumerate(further)}})
     snapshot = estate(baselines, Case(baseline="workspace", covers=covers), "here")
-    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": judging(f"{ML}/workspaces", FORMS[0])}))
+    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": evaluating(f"{ML}/workspaces", FORMS[0])}))
     [finding] = evaluate(bundle, snapshot, as_of=AS_OF).findings
     assert finding.outcome.value == expected
 

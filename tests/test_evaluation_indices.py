@@ -77,7 +77,7 @@ snapshots = st.builds(
     st.lists(approvals, max_size=5, unique_by=lambda one: str(one["id"])),
 )
 
-# What the shared Rego said before there were indices.
+# The shared Rego before there were indices.
 SCANS = """
 import data.lib.approvals
 import data.lib.computes
@@ -116,7 +116,7 @@ deny contains "approvals" if {
 
 
 def holders(key: str) -> list[str]:
-    """The subscription, resource group and workspace that hold an id, `/` where there is none."""
+    """The subscription, resource group and workspace that contain an id, `/` where there is none."""
     parts = segments(key) or ()
     subscription = "/".join(["", *parts[:2]]) if parts[:1] == ("subscriptions",) else None
     return [scope for scope in (subscription, resource_group_of(key), workspace_of(key)) if scope] or ["/"]
@@ -129,8 +129,8 @@ def by_id_of(snapshot: Snapshot) -> dict[str, JsonObject]:
 
 @settings(deadline=None)
 @given(snapshots)
-def test_scopes_hold_what_lies_in_them(snapshot: Snapshot) -> None:
-    """Every resource stands under its subscription, resource group and workspace, and under nothing else."""
+def test_scopes_contain_what_lies_in_them(snapshot: Snapshot) -> None:
+    """Every resource is under its subscription, resource group and workspace, and under nothing else."""
     by_id = by_id_of(snapshot)
     found = {
         (scope, kind, key)
@@ -177,15 +177,15 @@ def test_the_shared_rego_finds_as_by_a_walk(tmp_path: Path) -> None:
 
     @settings(deadline=None)
     @given(snapshots)
-    def holds(snapshot: Snapshot) -> None:
+    def check(snapshot: Snapshot) -> None:
         whole = snapshot.model_copy(update={"resources": (*snapshot.resources, subject)})
         for finding in evaluate(bundle, whole, as_of=AS_OF).findings:
             assert finding.outcome is Outcome.PASS, finding.denials or finding.unknowns
 
-    holds()
+    check()
 
 
-def test_metrics_and_principals_are_found_by_whom_they_concern() -> None:
+def test_metrics_and_principals_are_found_by_what_they_concern() -> None:
     """Ids compare without case and without a slash at the end, and the order in which they are stated is irrelevant."""
     metrics = [{"resourceId": f"{WORKSPACE}/", "name": name, "unit": "percent"} for name in ("a", "b")]
     metrics += [{"resourceId": WORKSPACE.upper(), "name": "c", "unit": "percent"}]
@@ -232,8 +232,8 @@ clusters = st.builds(
 
 @settings(deadline=None)
 @given(st.lists(st.one_of(sitting, clusters), max_size=8, unique_by=lambda one: str(one["id"]).lower()))
-def test_subnets_hold_the_nodes_that_sit_in_them(given_resources: list[JsonObject]) -> None:
-    """Subnets compare without case and without one slash at the end; each compute and cluster stands there once."""
+def test_subnets_contain_their_nodes(given_resources: list[JsonObject]) -> None:
+    """Subnets compare without case and without one slash at the end; each compute and cluster is there once."""
     view = estate_of(Snapshot(resources=tuple(given_resources)), Facts({})).view
     wanted = SUBNET.lower()
     inside = [key for key, one in view.by_id.items() if wanted in map(_folded_id, _subnets_stated(one))]
@@ -258,16 +258,16 @@ def _subnets_stated(resource: JsonObject) -> list[object]:
 def test_what_is_the_same_for_a_snapshot_is_worked_out_once() -> None:
     """Each key has one value per view, also when that is None."""
     first, second = (estate_of(Snapshot(), Facts({})).view for _ in range(2))
-    asked: list[str] = []
+    queried: list[str] = []
 
     def make(name: str) -> None:
-        asked.append(name)
+        queried.append(name)
 
     for _ in range(2):
         first.once(("a", 1), lambda: make("first"))
         first.once(("a", 2), lambda: make("other key"))
         second.once(("a", 1), lambda: make("second"))
 
-    assert asked == ["first", "other key", "second"]
+    assert queried == ["first", "other key", "second"]
     assert first.once("three", lambda: 3) == first.once("three", lambda: 4) == 3
     assert first == second

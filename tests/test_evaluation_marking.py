@@ -30,7 +30,7 @@ def judge(given):
     {body}
 """
 
-#: A body of a policy over the judged resource and things beside it, in Rego and in Python; the markers; the outcome.
+#: A body of a policy over the evaluated resource and things around it, in Rego and in Python; the markers; the outcome.
 MEETINGS: dict[str, tuple[str, str, dict[str, dict[str, str]], str]] = {
     "the field itself": (
         "input.resource.properties.bad",
@@ -80,7 +80,7 @@ MEETINGS: dict[str, tuple[str, str, dict[str, dict[str, str]], str]] = {
         {OTHER: {"/properties/y": "?"}},
         "pass",
     ),
-    "a definite denial beside": (
+    "a definite denial as well": (
         'input.resource.properties.list[_] == 2; input.snapshot.by_type["a.b/things"]',
         "yield Denial(msg='m')\n    [one['properties']['y'] == 2 for one in things]",
         {OTHER: {"/properties/y": "?"}},
@@ -90,18 +90,18 @@ MEETINGS: dict[str, tuple[str, str, dict[str, dict[str, str]], str]] = {
 
 
 def home(identity: str = WORKSPACE, **properties: object) -> JsonObject:
-    """The judged workspace."""
+    """The evaluated workspace."""
     return {"id": identity, "type": TYPE, "properties": {"list": [1, 2], **properties}}
 
 
 def thing(identity: str = OTHER, **properties: object) -> JsonObject:
-    """A resource beside it."""
+    """A resource next to it."""
     return {"id": identity, "type": "A.B/things", "properties": {"x": 1, **properties}}
 
 
 def evaluated(bundle: Bundle, *resources: JsonObject, lost: dict[str, dict[str, str]], **more: object) -> Evaluation:
     """The evaluation of resources of which some parts are lost."""
-    given = {"resources": resources, "unreadable": {key.lower(): said for key, said in lost.items()}, **more}
+    given = {"resources": resources, "unreadable": {key.lower(): reason for key, reason in lost.items()}, **more}
     return evaluate(bundle, Snapshot.model_validate(given), as_of=DEFAULT_AS_OF)
 
 
@@ -246,7 +246,7 @@ def test_a_thousand_lost_fields_are_not_all_listed(tmp_path: Path) -> None:
 
 
 def test_opa_gives_what_the_embedded_engine_gives(tmp_path: Path, opa: Path) -> None:
-    """It is asked about the pairs that meet nothing unknown, and show nothing unknown."""
+    """It evaluates the pairs that meet nothing unknown, and show nothing unknown."""
     rule = 'deny contains {"msg": "m", "actual": input.resource.properties} if input.resource.properties.bad\n'
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule)}))
     resources = (home(), home(f"{WORKSPACE}2", bad=True, other=1), home(f"{WORKSPACE}3"))
@@ -268,7 +268,7 @@ def outcomes(path: str, *more: str, bundle: Bundle) -> dict[tuple[str, str], str
     return {(one.policy, one.resource.rpartition("/")[2]): str(one.outcome) for one in findings}
 
 
-@pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not beside the checkout")
+@pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not next to the checkout")
 def test_an_unrelated_cluster_hides_no_failure(bundle: Bundle) -> None:
     """A subnet of somebody else's cluster that a template computes is no reason not to decide."""
     regulated, closed, free = (
@@ -284,8 +284,8 @@ def test_an_unrelated_cluster_hides_no_failure(bundle: Bundle) -> None:
     assert tags["AML-COST-101", "ws"] == "fail"
 
 
-@pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not beside the checkout")
-def test_what_an_answer_cannot_state_is_not_absent(tmp_path: Path, bundle: Bundle) -> None:
+@pytest.mark.skipif(not DEFECTS.is_dir(), reason="the reproductions are not next to the checkout")
+def test_what_a_response_cannot_state_is_not_absent(tmp_path: Path, bundle: Bundle) -> None:
     """A workspace states no budgets or computes, a job no computes, a compute no machines; with them it is decided."""
     expected = {
         "workspace.json": ("AML-COST-103", "ws"),

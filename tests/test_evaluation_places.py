@@ -1,4 +1,4 @@
-"""Where failing fields stand: line and column in the file that they came from, whatever they are called there."""
+"""The places of failing fields: line and column in the file that they came from, whatever they are called there."""
 
 from __future__ import annotations
 
@@ -43,10 +43,8 @@ def placed(bundle: Bundle, snapshot: Snapshot) -> dict[str, dict[str, tuple[str,
     }
 
 
-def test_fields_stand_where_they_stand_in_the_file(
-    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A field that is not there stands at what is nearest above it; one of the workspace in the workspace's file."""
+def test_fields_have_their_places_in_the_file(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An absent field has the place of what is nearest above it; one of a workspace in the workspace's file."""
     monkeypatch.chdir(tmp_path)
     compute = {"id": workspace()["id"] + "/computes/c", "type": COMPUTE, "properties": {}}
     Path("w.json").write_text(json.dumps([workspace(x=[7])], indent=1), encoding="utf-8")
@@ -82,7 +80,7 @@ def test_what_came_from_no_file_has_no_places(bundle: Bundle) -> None:
     assert placed(bundle, made) == placed(bundle, made.model_copy(update={"origins": origins})) == {"T-A-1": {}}
 
 
-def test_texts_are_no_part_of_what_a_snapshot_says(tmp_path: Path) -> None:
+def test_texts_are_no_part_of_the_content_of_a_snapshot(tmp_path: Path) -> None:
     """Neither its JSON nor its digest changes with them."""
     (tmp_path / "w.json").write_text(json.dumps(workspace()), encoding="utf-8")
     snapshot = load_snapshot(tmp_path / "w.json")

@@ -24,15 +24,15 @@ wheres = st.dictionaries(
     st.lists(st.sampled_from(["one", "Two", True, False, 1, 0, 7]), min_size=1, max_size=3),
     max_size=2,
 )
-judges = st.lists(
+evaluated_types = st.lists(
     st.builds(lambda kind, where: {"type": kind, "where": where}, st.sampled_from(TYPES), wheres), min_size=1
 )
 inspections = st.lists(st.sampled_from([*POINTERS, "/properties", "workspace:/properties/x"]), max_size=2, unique=True)
 headers = st.builds(
-    lambda judged, inspected: PolicyHeader.model_validate(
-        {"id": "T-1", "title": "t", "severity": "low", "judges": judged, "inspects": inspected}
+    lambda evaluated, inspected: PolicyHeader.model_validate(
+        {"id": "T-1", "title": "t", "severity": "low", "judges": evaluated, "inspects": inspected}
     ),
-    judges,
+    evaluated_types,
     inspections,
 )
 policies = st.builds(lambda header: Policy(header=header, area="", name="p", file="p.py"), headers)
@@ -87,7 +87,7 @@ def overlap(pointer: str, other: str) -> bool:
 
 
 def walked(bundle: Bundle, estate: PreparedSnapshot) -> list[tuple[int, int, int]]:
-    """Every pair, found by asking each policy about each subject."""
+    """Every pair, found by trying each policy on each subject."""
     return [
         (number, index, subject.workspace)
         for number, policy in enumerate(bundle.policies)
@@ -105,7 +105,7 @@ def test_columns_give_what_a_walk_gives(given: list[Policy], rows: list[tuple[di
     assert [tuple(entry.pair) for entry in planned] == walked(bundle, estate)
     for entry in planned:
         header, subject = bundle.policies[entry.pair.policy].header, estate.subjects[entry.pair.subject]
-        mine = [judged for judged in header.judges if judged.type.lower() == subject.target_type]
+        mine = [evaluated for evaluated in header.judges if evaluated.type.lower() == subject.target_type]
         is_taken = any(surely_takes(one.where, subject) for one in mine)
         assert bool(entry.unknowns) is not is_taken
 

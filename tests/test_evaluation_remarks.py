@@ -1,4 +1,4 @@
-"""Remarks: what a snapshot says that no policy will hear is said aloud."""
+"""Remarks: what a snapshot states and no policy reads is reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOME = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningSer
 COMPUTE = f"{HOME}/computes/c"
 
 
-def said(facts: Facts, **stated: Any) -> list[str]:
+def remarks_of(facts: Facts, **stated: Any) -> list[str]:
     """The warnings about a snapshot."""
     found = estate_of(Snapshot.model_validate(stated), facts).problems
     assert {problem.level for problem in found} <= {"warning"}
@@ -42,16 +42,16 @@ def compute(kind: object, **outer: object) -> dict[str, Any]:
 )
 def test_a_compute_of_no_known_kind_is_named(bundle: Bundle, properties: object, expected: list[str]) -> None:
     """Policies for one kind of compute leave it out, which would look like a pass."""
-    found = said(bundle.facts, resources=[compute(properties)])
+    found = remarks_of(bundle.facts, resources=[compute(properties)])
 
     assert [text.removeprefix(f"{COMPUTE}: ").partition(",")[0] for text in found] == expected
 
 
 def test_a_kind_that_cannot_be_read_is_unknown_already(bundle: Bundle) -> None:
-    """The policies that ask for it say so."""
+    """The policies that require it report it."""
     unreadable = {COMPUTE.lower(): {"/properties": "an expression"}}
 
-    assert said(bundle.facts, resources=[compute({})], unreadable=unreadable) == []
+    assert remarks_of(bundle.facts, resources=[compute({})], unreadable=unreadable) == []
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_a_kind_that_cannot_be_read_is_unknown_already(bundle: Bundle) -> None:
 def test_approvals_that_approve_nothing_are_named(bundle: Bundle, approval: dict[str, str], expected: str) -> None:
     """A kind that is nearly ours, and a series that no size belongs to."""
     given = {"id": "A-1", "scope": "/subscriptions/s", "status": "granted", **approval}
-    found = said(bundle.facts, approvals=[given])
+    found = remarks_of(bundle.facts, approvals=[given])
 
     assert len(found) == bool(expected)
     assert expected in "".join(found)
-    assert said(Facts({}), approvals=[{**given, "kind": "vmSeries"}]) == []
+    assert remarks_of(Facts({}), approvals=[{**given, "kind": "vmSeries"}]) == []
 
 
 def test_metrics_that_are_nearly_ours_are_named_once(bundle: Bundle) -> None:
@@ -85,19 +85,19 @@ def test_metrics_that_are_nearly_ours_are_named_once(bundle: Bundle) -> None:
         for name in ("diskFreeByte", "diskFreeByte", "diskFreeBytes", "queueLength")
     ]
 
-    assert said(bundle.facts, metrics=metrics) == [
+    assert remarks_of(bundle.facts, metrics=metrics) == [
         "metrics: no policy reads the name `diskFreeByte`; did you mean `diskFreeBytes`"
     ]
 
 
 def test_the_order_of_a_snapshot_is_not_that_of_its_remarks(bundle: Bundle) -> None:
-    """What is said does not depend on what stood first, and a pointer that only begins alike hides nothing."""
+    """A remark does not depend on what came first, and a pointer that only begins alike hides nothing."""
     computes = [{**compute({}), "id": f"{HOME}/computes/{name}"} for name in ("b", "a")]
     unreadable = {f"{HOME}/computes/a".lower(): {"/properties/compute": "an expression"}}
-    found = said(bundle.facts, resources=computes, unreadable=unreadable)
+    found = remarks_of(bundle.facts, resources=computes, unreadable=unreadable)
 
     assert len(found) == 2
-    assert found == said(bundle.facts, resources=computes[::-1], unreadable=unreadable)
+    assert found == remarks_of(bundle.facts, resources=computes[::-1], unreadable=unreadable)
 
 
 def test_remarks_are_problems_of_the_evaluation(bundle: Bundle) -> None:

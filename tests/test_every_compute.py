@@ -1,4 +1,4 @@
-"""Every compute and every target decides: no policy errs, and what is unknown says why, and where."""
+"""Every compute and every target decides: no policy errs, and what is unknown states why, and where."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ML = "Microsoft.MachineLearningServices/workspaces"
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/providers"
 BASELINES = Baselines.read(ROOT / "samples" / "baselines")
 
-#: Where the nodes of a compute stand: its properties, as ARM writes them and without anything that could be left out.
+#: The place of the nodes of a compute: its properties, as ARM writes them and without anything that could be left out.
 COMPUTES: dict[str, JsonObject] = {
     "AmlCompute": {"vmSize": "Standard_DS3_v2", "scaleSettings": {"minNodeCount": 0, "maxNodeCount": 4}},
     "ComputeInstance": {"vmSize": "Standard_NC6"},
@@ -49,13 +49,13 @@ WORKSPACES: dict[str, tuple[JsonObject, JsonObject]] = {
 
 
 def workspace(name: str) -> JsonObject:
-    """A workspace that says what its name says."""
+    """A workspace that is what its name states."""
     tags, properties = WORKSPACES[name]
     return {"id": f"{GROUP}/{ML}/{name}", "type": ML, "location": "eastus", "tags": tags, "properties": properties}
 
 
 def forms(kind: str, home: str) -> list[JsonObject]:
-    """A compute as it is, with nothing inside, and with nothing at all; and a job on each of them."""
+    """A compute as it is, with nothing inside, and with nothing at all; and a job on each."""
     target = f"{GROUP}/Microsoft.Compute/virtualMachines/{kind}"
     bodies: dict[str, object] = {
         "whole": {"computeType": kind, "resourceId": target, "properties": COMPUTES[kind]},
@@ -83,7 +83,7 @@ def moved(stem: str, home: str) -> JsonObject:
 
 @pytest.fixture(scope="module")
 def computes(bundle: Bundle) -> dict[str, list[Finding]]:
-    """All kinds of compute in all workspaces and forms, judged at once: findings by lower-case id."""
+    """All kinds of compute in all workspaces and forms, evaluated at once: findings by lower-case id."""
     resources = [workspace(home) for home in WORKSPACES]
     resources += [form for kind in COMPUTES for home in WORKSPACES for form in forms(kind, home)]
     resources += [moved(stem, home) for stem in OTHERS for home in WORKSPACES]
@@ -99,7 +99,7 @@ def by_subject(evaluation: Evaluation) -> dict[str, list[Finding]]:
 
 
 def undecided(findings: list[Finding]) -> list[str]:
-    """What is wrong with findings: an error, or an unknown that says neither why nor where."""
+    """What is wrong with findings: an error, or an unknown that states neither why nor where."""
     return [
         f"{finding.policy} {finding.resource}: {finding.outcome.value} {finding.unknowns}"
         for finding in findings
@@ -111,7 +111,7 @@ def undecided(findings: list[Finding]) -> list[str]:
 
 @pytest.mark.parametrize("kind", COMPUTES)
 def test_every_kind_of_compute_is_decided(computes: dict[str, list[Finding]], kind: str) -> None:
-    """Written out, bare, shouted or odd, in a workspace of any stage: some policy judges it, and none errs."""
+    """Written out, bare, shouted or odd, in a workspace of any stage: some policy evaluates it, and none errs."""
     for home in WORKSPACES:
         for form in ("whole", "shouted", "bare", "odd"):
             found = computes[f"{GROUP}/{ML}/{home}/computes/{kind}-{form}".lower()]
@@ -127,7 +127,7 @@ def test_everything_else_that_work_runs_on_is_decided(computes: dict[str, list[F
     assert undecided(found) == []
 
 
-def test_a_kind_that_nobody_knows_is_decided(bundle: Bundle) -> None:
+def test_an_unknown_kind_is_decided(bundle: Bundle) -> None:
     """A compute type that is new, blank, of another type or absent makes no policy err."""
     kinds: list[object] = ["Quantum", "", " ", None, 7, [], {"a": 1}]
     resources = [
@@ -161,22 +161,24 @@ DECLARED = [
         strict=False,
     )
 ]
-#: The policies that judge nothing but workloads.
+#: The policies that evaluate nothing but workloads.
 OF_WORK = [
-    policy for policy in load_bundle().policies if {judged.type for judged in policy.header.judges} == {"workload"}
+    policy
+    for policy in load_bundle().policies
+    if {evaluated.type for evaluated in policy.header.judges} == {"workload"}
 ]
 
 
 #: The policies that a declaration alone never lets decide. Four need a resource: the deployment with its machine, the
 #: cluster with its nodes, or the job with its sweep.
 NEVER_DECIDED = {"AML-INF-110", "AML-INF-118", "AML-JOB-008", "AML-TRN-107"}
-#: It lets all pass unless its parameter asks for more.
+#: It lets all pass unless its parameter requires more.
 NEVER_FAILING = {"AML-TRN-104"}
 
 
 @pytest.fixture(scope="module")
 def workloads(bundle: Bundle) -> Evaluation:
-    """Every target with every purpose, accelerator and stage, judged at once; the rest of a workload varies along."""
+    """All targets with every purpose, accelerator and stage, evaluated at once; the rest of a workload varies along."""
     homes = tuple(workspace(name) for name in WORKSPACES)
     return evaluate(bundle, Snapshot.model_validate({"resources": homes, "workloads": DECLARED}), as_of=AS_OF)
 
@@ -189,7 +191,7 @@ def test_every_target_is_declared_with_everything(workloads: Evaluation) -> None
 
 @pytest.mark.parametrize("target", get_args(Target))
 def test_every_target_is_decided(workloads: Evaluation, target: str) -> None:
-    """Whatever runs there, some policy judges it and none errs."""
+    """Whatever runs there, some policy evaluates it and none errs."""
     found = [finding for finding in workloads.findings if finding.resource.startswith(f"{target}-")]
 
     assert found
@@ -197,7 +199,7 @@ def test_every_target_is_decided(workloads: Evaluation, target: str) -> None:
 
 
 @pytest.mark.parametrize("policy", OF_WORK, ids=lambda policy: policy.id)
-def test_policies_of_workloads_decide_both_ways_or_say_why_not(workloads: Evaluation, policy: Policy) -> None:
+def test_policies_of_workloads_decide_both_ways_or_state_why_not(workloads: Evaluation, policy: Policy) -> None:
     """Of what is declared each lets some pass and finds some failing, but for those that are named."""
     found = [finding for finding in workloads.findings if finding.policy == policy.id]
     outcomes = {finding.outcome for finding in found} & {Outcome.PASS, Outcome.FAIL}

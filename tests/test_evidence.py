@@ -1,4 +1,4 @@
-"""Evidence: what no API returns, stated in a snapshot, decides policies whose header asks for it."""
+"""Evidence: what no API returns, stated in a snapshot, decides policies whose header requires it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SWITCHED = rego("a", "", more="evidence: true\nparameters: {required: {type: boo
 
 
 def entry(**changed: object) -> JsonObject:
-    """An entry of evidence for the policy of `HEADER` that is in force."""
+    """An active entry of evidence for the policy of `HEADER`."""
     return {
         "id": "E-1",
         "for": "T-A-1",
@@ -34,7 +34,7 @@ def entry(**changed: object) -> JsonObject:
     }
 
 
-def judged(tmp_path: Path, *entries: JsonObject, text: str = HEADER, **options: object) -> Evaluation:
+def evaluated(tmp_path: Path, *entries: JsonObject, text: str = HEADER, **options: object) -> Evaluation:
     """The evaluation of one workspace by one policy with these entries."""
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
     stated = snapshot(workspace(), evidence=list(entries))
@@ -68,7 +68,7 @@ def test_evidence_in_force_passes_and_lapsed_evidence_fails(
     tmp_path: Path, entries: list[JsonObject], outcome: Outcome
 ) -> None:
     """Only entries for the policy whose scope covers the resource count; without any the finding is unknown."""
-    (finding,) = judged(tmp_path, *entries).findings
+    (finding,) = evaluated(tmp_path, *entries).findings
 
     assert finding.outcome is outcome
 
@@ -76,7 +76,7 @@ def test_evidence_in_force_passes_and_lapsed_evidence_fails(
 def test_a_failure_shows_who_gave_the_evidence_that_lapsed_last(tmp_path: Path) -> None:
     """The denial is at `/id` and its `actual` is the lapse."""
     older = entry(id="E-0", givenAt="2025-01-01T00:00:00Z", expiresAt="2025-06-01T00:00:00Z", givenBy="ben")
-    (finding,) = judged(tmp_path, older, entry(**LAPSED)).findings
+    (finding,) = evaluated(tmp_path, older, entry(**LAPSED)).findings
 
     (denial,) = finding.denials
     assert denial.path == "/id"
@@ -85,8 +85,8 @@ def test_a_failure_shows_who_gave_the_evidence_that_lapsed_last(tmp_path: Path) 
 
 def test_a_policy_that_is_not_required_has_no_findings(tmp_path: Path) -> None:
     """The engine honours a boolean parameter `required`."""
-    assert not judged(tmp_path, entry(), text=SWITCHED).findings
-    (finding,) = judged(tmp_path, text=SWITCHED, parameters={"T-A-1": {"required": True}}).findings
+    assert not evaluated(tmp_path, entry(), text=SWITCHED).findings
+    (finding,) = evaluated(tmp_path, text=SWITCHED, parameters={"T-A-1": {"required": True}}).findings
     assert finding.outcome is Outcome.UNKNOWN
 
 
@@ -231,13 +231,13 @@ def test_evidence_of_several_files_is_joined(tmp_path: Path) -> None:
 
 def test_the_digest_depends_on_evidence_only_where_there_is_any(tmp_path: Path) -> None:
     """A snapshot without evidence has the digest that it always had."""
-    none, some = judged(tmp_path), judged(tmp_path, entry())
-    other = judged(tmp_path, entry(givenBy="ben"))
+    none, some = evaluated(tmp_path), evaluated(tmp_path, entry())
+    other = evaluated(tmp_path, entry(givenBy="ben"))
     assert len({none.snapshot.digest, some.snapshot.digest, other.snapshot.digest}) == 3
 
 
 def test_a_report_shows_who_gave_the_evidence_in_force(tmp_path: Path) -> None:
-    """Of policies in force and of controls, with secrets masked; what lapsed is in the finding."""
+    """Of active policies and of controls, with secrets masked; what lapsed is in the finding."""
     from policyeng.report import html, json, markdown, text
 
     secret = "AccountKey=" + "A" * 86 + "=="
@@ -247,7 +247,7 @@ def test_a_report_shows_who_gave_the_evidence_in_force(tmp_path: Path) -> None:
         entry(id="E-3", **{"for": "T-OTHER-1"}),
         entry(id="E-4", **LAPSED),
     ]
-    evaluation = judged(tmp_path, *given)
+    evaluation = evaluated(tmp_path, *given)
 
     assert [one.id for one in evaluation.evidence] == ["E-1", "E-2"]
     for render in (html.render, json.render, markdown.render, text.render):

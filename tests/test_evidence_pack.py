@@ -15,7 +15,7 @@ from policyeng.audit.evidence_pack import PackedRun
 from policyeng.audit.store.tables import canonical, digest_of
 from policyeng.bundle import load_bundle
 from policyeng.bundle.archive import archive_bytes, read_archive
-from tests.audits import POLICIES, Audited, exemption, held
+from tests.audits import POLICIES, Audited, exemption, setup_of
 from tests.bundles import WORKSPACE, write
 from tests.command import policyeng
 from tests.test_audit_replay import PYTHON
@@ -101,7 +101,7 @@ def swap(name: str, before: bytes, after: bytes) -> Callable[[Files], None]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (swap("snapshots/000001.json", b'"x":1', b'"x":0'), "snapshots/000001.json: it is not what the run refers to"),
         (swap("findings/000001.json", b'"severity":"high"', b'"severity":"low"'), "findings/000001.json: it is not"),
@@ -115,12 +115,12 @@ def swap(name: str, before: bytes, after: bytes) -> Callable[[Files], None]:
         (swap("report.html", b"</body>", b"all good</body>"), "report.html: it is not the report of"),
     ],
 )
-def test_what_was_changed_is_found(pack: Path, change: Callable[[Files], None], said: str) -> None:
+def test_what_was_changed_is_found(pack: Path, change: Callable[[Files], None], message: str) -> None:
     """Though the index has the new digest."""
     code, printed, errors = verify(changed(pack, change))
 
     assert code == 1, errors
-    assert said in errors
+    assert message in errors
     assert "verified" not in printed
 
 
@@ -141,7 +141,7 @@ def test_members_are_those_of_the_index(pack: Path) -> None:
 
 
 def test_a_consistent_forgery_has_another_head(pack: Path) -> None:
-    """All hashes computed anew, and the reports made anew: what was recorded elsewhere tells them apart."""
+    """All hashes computed anew, and the reports made anew: what was recorded elsewhere distinguishes them."""
     recorded = orjson.loads(read_archive(pack).files[_INDEX])["head"]
 
     def forge(files: Files) -> None:
@@ -163,7 +163,7 @@ def test_a_consistent_forgery_has_another_head(pack: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../evil.json", "/etc/passwd", "C:/x", "a\\b"])
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    """Nothing is written, and the exit code says that it could not be verified."""
+    """Nothing is written, and the exit code shows that it could not be verified."""
     with tarfile.open(tmp_path / "p.tar.gz", "w:gz") as tar:
         tar.addfile(tarfile.TarInfo(name), io.BytesIO())
 
@@ -195,9 +195,9 @@ def test_another_version_cannot_compare_all(pack: Path) -> None:
     assert "not fully verified" in printed
 
 
-def test_python_of_a_pack_runs_only_if_that_is_asked_for(tmp_path: Path) -> None:
+def test_python_of_a_pack_runs_only_on_request(tmp_path: Path) -> None:
     """A pack comes from elsewhere; the built-in policies are known."""
-    kept = Audited(tmp_path, held_=held(load_bundle(write(tmp_path / "p", {**POLICIES, "area/p/p.py": PYTHON}))))
+    kept = Audited(tmp_path, setup=setup_of(load_bundle(write(tmp_path / "p", {**POLICIES, "area/p/p.py": PYTHON}))))
     kept.audit()
     path = str(tmp_path / "p.tar.gz")
     assert policyeng("audit", "evidence", "1", "--output", path, "--store", kept.url).returncode == 0
@@ -210,8 +210,8 @@ def test_python_of_a_pack_runs_only_if_that_is_asked_for(tmp_path: Path) -> None
 
 
 def test_built_in_policies_in_python_are_known(tmp_path: Path) -> None:
-    """They run without being asked for."""
-    kept = Audited(tmp_path, held_=held(load_bundle()))
+    """They run without a request."""
+    kept = Audited(tmp_path, setup=setup_of(load_bundle()))
     kept.audit()
     path = str(tmp_path / "p.tar.gz")
     assert policyeng("audit", "evidence", "1", "--output", path, "--store", kept.url).returncode == 0

@@ -1,4 +1,4 @@
-"""Exemptions mark failures of one policy at and under one scope, while they are in force, and change nothing else."""
+"""Exemptions mark failures of one policy at and under one scope, while they are active, and change nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ END = datetime(2026, 7, 1, tzinfo=UTC)
 
 
 def exemption(**changes: object) -> Exemption:
-    """An exemption in force on 2026-06-01, with changes."""
+    """An exemption that is active on 2026-06-01, with changes."""
     fields: dict[str, object] = {
         "id": "E-1",
         "policy": "AML-NET-001",
@@ -102,7 +102,7 @@ def test_the_policy_is_one_exact_id(bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"expires_at": datetime(2026, 2, 1, tzinfo=UTC)}, "the exemption expired 2026-02-01T00:00:00+00:00"),
         (
@@ -116,14 +116,14 @@ def test_the_policy_is_one_exact_id(bundle: Bundle) -> None:
         ({"scope": f"{GROUP}-2"}, "the exemption covers no failure"),
     ],
 )
-def test_an_exemption_without_effect_says_why(bundle: Bundle, changes: dict[str, object], said: str) -> None:
+def test_an_exemption_without_effect_is_explained(bundle: Bundle, changes: dict[str, object], message: str) -> None:
     """Nothing about exemptions is silent."""
     _, problems = apply([finding()], [exemption(**changes)], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
 
-    assert problems == [Problem(level="warning", message=said, place="exemption E-1", kind="exemption")]
+    assert problems == [Problem(level="warning", message=message, place="exemption E-1", kind="exemption")]
 
 
-def test_an_exemption_for_a_policy_that_is_not_selected_says_so(bundle: Bundle) -> None:
+def test_an_exemption_for_a_policy_that_is_not_selected_is_explained(bundle: Bundle) -> None:
     """Such a policy exists, so no other one is suggested, and a misspelled id is compared with it too."""
     chosen = selected(bundle, ["AML-NET-101"])
     given = [exemption(), exemption(id="E-2", policy="AML-NET-0001")]
@@ -165,7 +165,7 @@ def test_a_finding_without_an_arm_id_is_covered_where_it_belongs(
 
 
 def test_a_policy_that_takes_no_exemptions_takes_none(bundle: Bundle) -> None:
-    """`exemptable: false` stands above every exemption, and the report says so."""
+    """`exemptable: false` overrides every exemption, and the report states it."""
     policy = next(entry for entry in bundle.policies if entry.id == "AML-NET-001")
     strict = policy.__class__(
         policy.header.model_copy(update={"exemptable": False}), policy.area, policy.name, policy.file, policy.rules
@@ -180,7 +180,7 @@ def test_a_policy_that_takes_no_exemptions_takes_none(bundle: Bundle) -> None:
 
 
 def test_of_several_the_one_that_lasts_longest_marks(bundle: Bundle) -> None:
-    """The mark tells how long the acceptance holds; none of the others is called useless."""
+    """The mark shows how long the acceptance lasts; none of the others is called useless."""
     later = exemption(id="E-2", expires_at=END + timedelta(days=30))
 
     found, problems = apply([finding()], [exemption(), later], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))

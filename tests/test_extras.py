@@ -54,13 +54,13 @@ def test_naming_the_commands_loads_no_extra() -> None:
 
 
 @pytest.mark.parametrize("extra", NEEDING)
-def test_a_command_without_its_extra_says_how_to_install_it(extra: str) -> None:
+def test_a_command_without_its_extra_shows_how_to_install_it(extra: str) -> None:
     """A wrong use (exit 3), without a traceback."""
-    answer = ran(WITHOUT, ",".join(EXTRAS[extra]), *NEEDING[extra].split())
+    result = ran(WITHOUT, ",".join(EXTRAS[extra]), *NEEDING[extra].split())
 
-    assert answer.returncode == 3, answer.stderr
-    assert f"policyeng[{extra}]" in answer.stderr
-    assert "Traceback" not in answer.stderr
+    assert result.returncode == 3, result.stderr
+    assert f"policyeng[{extra}]" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.slow
@@ -69,12 +69,12 @@ def test_a_command_without_its_extra_says_how_to_install_it(extra: str) -> None:
     ["check --as-of 2026-06-01T00:00:00Z", "diff samples/workspaces/exempted.json", "audit ahead --days 3 --input"],
 )
 def test_what_needs_no_extra_does_without_them(command: str) -> None:
-    """Snapshots are judged and compared without a database."""
+    """Snapshots are evaluated and compared without a database."""
     every = ",".join(name for names in EXTRAS.values() for name in names)
-    answer = ran(WITHOUT, every, *command.split(), "samples/workspaces/exempted.json")
+    result = ran(WITHOUT, every, *command.split(), "samples/workspaces/exempted.json")
 
-    assert answer.returncode in (0, 1), answer.stderr
-    assert "Traceback" not in answer.stderr
+    assert result.returncode in (0, 1), result.stderr
+    assert "Traceback" not in result.stderr
 
 
 #: A Rego module in a Python where modules are not installed: prints what it gives, or why it gives nothing.
@@ -99,27 +99,27 @@ except (rego.LibraryError, rego.EvaluationError) as error:
 )
 def test_a_builtin_without_its_library_is_refused_when_it_is_compiled(call: str, library: str) -> None:
     """With the name of the builtin, and what to install."""
-    answer = ran(COMPILING, ",".join(EXTRAS["rego"]), call)
+    result = ran(COMPILING, ",".join(EXTRAS["rego"]), call)
 
-    assert answer.stderr == ""
+    assert result.stderr == ""
     name = call.partition("(")[0]
-    assert answer.stdout == f"{name} needs `{library}`, which is not installed; install `policyeng[rego]`\n"
+    assert result.stdout == f"{name} needs `{library}`, which is not installed; install `policyeng[rego]`\n"
 
 
 def test_hashes_need_no_library() -> None:
     """The standard library has them."""
-    answer = ran(COMPILING, ",".join(EXTRAS["rego"]), 'crypto.sha1("")')
+    result = ran(COMPILING, ",".join(EXTRAS["rego"]), 'crypto.sha1("")')
 
-    assert answer.stdout == "da39a3ee5e6b4b0d3255bfef95601890afd80709\n", answer.stderr
+    assert result.stdout == "da39a3ee5e6b4b0d3255bfef95601890afd80709\n", result.stderr
 
 
 def test_without_time_zones_an_evaluation_names_what_to_install() -> None:
     """Where neither the machine nor Python has any."""
     hidden = f"import zoneinfo; zoneinfo.reset_tzpath(())\n{COMPILING}"
-    answer = ran(hidden, ",".join(EXTRAS["rego"]), 'time.date([0, "Europe/Berlin"])')
+    result = ran(hidden, ",".join(EXTRAS["rego"]), 'time.date([0, "Europe/Berlin"])')
 
-    assert "unknown time zone Europe/Berlin" in answer.stdout, answer.stderr
-    assert "install `policyeng[rego]`" in answer.stdout
+    assert "unknown time zone Europe/Berlin" in result.stdout, result.stderr
+    assert "install `policyeng[rego]`" in result.stdout
 
 
 def test_a_bundle_whose_builtin_has_no_library_is_not_evaluated(
@@ -132,10 +132,10 @@ def test_a_bundle_whose_builtin_has_no_library_is_not_evaluated(
     command = ["check", "samples/workspaces/exempted.json", "--as-of", "2026-06-01T00:00:00Z", "--policy", str(folder)]
 
     installed = ran(WITHOUT, "none", *command)
-    answer = ran(WITHOUT, ",".join(EXTRAS["rego"]), *command)
+    result = ran(WITHOUT, ",".join(EXTRAS["rego"]), *command)
 
     assert installed.returncode == 0, installed.stdout + installed.stderr
-    assert answer.returncode == 2, answer.stderr
-    assert "crypto.x509.parse_certificates needs `cryptography`" in answer.stderr
-    assert "install `policyeng[rego]`" in answer.stderr
-    assert "Traceback" not in answer.stderr
+    assert result.returncode == 2, result.stderr
+    assert "crypto.x509.parse_certificates needs `cryptography`" in result.stderr
+    assert "install `policyeng[rego]`" in result.stderr
+    assert "Traceback" not in result.stderr

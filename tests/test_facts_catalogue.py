@@ -25,7 +25,7 @@ GENERAL = ("D", "DDSv4", "Dv2", "Dv3", "DSv2", "DSv3", "EAv4", "Ev3", "FSv2", "H
 RESTRICTED = ("HB", "HBv2", "HCS", "M", "NCsv2", "NCsv3", "NDs", "NDv2", "NVv3")
 DOCUMENTS_SERIES = (*GENERAL, *RESTRICTED)
 
-#: Size and series, beside each what it must not be taken for.
+#: Size and series, each with what it must not be taken for.
 DECISIONS = [
     ("Standard_D1", "D"),
     ("Standard_D14", "D"),
@@ -113,7 +113,7 @@ DECISIONS = [
 ]
 
 
-#: What the names of a series' sizes look like, told from every other name of the catalogue.
+#: What the names of a series' sizes look like, distinguished from every other name of the catalogue.
 SHAPES = {
     "D": r"D\d+",
     "DDSv4": r"D\d+ds_v4",
@@ -160,7 +160,7 @@ def rows_of(name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", sorted(set(document()) - {"sources"}))
 def test_every_row_cites_a_source_that_exists(name: str) -> None:
-    """No fact stands without saying where it was read."""
+    """No fact is without the place where it was read."""
     assert rows_of(name)
     assert {row["source"] for row in rows_of(name)} <= document()["sources"].keys()
 
@@ -229,7 +229,7 @@ def test_a_size_is_of_its_series_and_not_of_a_look_alike(facts: Facts, size: str
 
 
 @pytest.mark.parametrize(("series", "shape"), SHAPES.items())
-def test_a_series_of_the_documents_holds_all_its_sizes_and_no_other(series: str, shape: str) -> None:
+def test_a_series_of_the_documents_has_all_its_sizes_and_no_other(series: str, shape: str) -> None:
     """Over the whole catalogue, having the shape of a series and being of it are the same; the table is not guessed."""
     names = {row["name"] for row in rows_of("vm_sizes")}
     shaped = {name for name in names if re.fullmatch(f"Standard_{shape}", name)}
@@ -239,7 +239,7 @@ def test_a_series_of_the_documents_holds_all_its_sizes_and_no_other(series: str,
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tools" / "facts").glob("*.csv")), ids=lambda path: path.stem)
 def test_the_tables_behind_the_facts_cite_sources_that_exist(path: Path) -> None:
-    """What was entered by hand says where it was read, row by row."""
+    """What was entered by hand states where it was read, row by row."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows
@@ -345,7 +345,7 @@ def test_the_isolated_sizes_are_the_documents_four_and_the_vendors_36(facts: Fac
     ],
 )
 def test_a_size_retires_on_the_earliest_day_a_source_gives(facts: Facts, size: str, day: str) -> None:
-    """A series' retirement holds for each of its sizes, and of two dates the earlier counts."""
+    """A series' retirement applies to each of its sizes, and of two dates the earlier counts."""
     retirement = facts.retirement(size)
     assert retirement is not None
     assert retirement.date == date.fromisoformat(day)
@@ -358,7 +358,7 @@ def test_a_size_without_a_stated_retirement_has_none(facts: Facts, size: str) ->
 
 
 def test_the_index_of_retired_sizes_is_the_earliest_of_the_retirements() -> None:
-    """The index says nothing that the list does not."""
+    """The index has nothing that the list does not have."""
     earliest: dict[str, str] = {}
     for row in rows_of("retirements"):
         assert row["status"] in {"retired", "announced"}
@@ -390,7 +390,7 @@ MIDNIGHT = datetime(2027, 5, 31, tzinfo=UTC)
     ],
 )
 def test_a_retirement_begins_at_midnight_utc(facts: Facts, as_of: datetime, has_come: bool) -> None:
-    """Wherever the clock stands; all sizes of a series go on one day."""
+    """Whatever the clock; all sizes of a series retire on one day."""
     for size in ("Standard_HC44rs", "standard_hc44-16rs", "STANDARD_HC44-32RS"):
         retirement = facts.retirement(size)
         assert retirement is not None
@@ -445,7 +445,7 @@ def test_the_general_roles_that_reach_machine_learning_are_known(facts: Facts, n
 
 
 def test_other_built_in_roles_are_known_to_act_elsewhere(facts: Facts) -> None:
-    """A role that reaches no Machine Learning action is told apart from one that nobody knows."""
+    """A role that reaches no Machine Learning action is distinguished from an unknown one."""
     elsewhere = {row["name"] for row in document()["roles_elsewhere"].values()}
     assert "Key Vault Administrator" in elsewhere
     role = facts.role("Key Vault Administrator")
@@ -456,7 +456,7 @@ def test_other_built_in_roles_are_known_to_act_elsewhere(facts: Facts) -> None:
     assert not document()["roles"].keys() & document()["roles_elsewhere"].keys()
 
 
-def test_names_that_nobody_knows_give_nothing() -> None:
+def test_unknown_names_give_nothing() -> None:
     """An empty catalogue is legal and knows nothing."""
     empty = Facts.from_document({})
     assert empty.size("Standard_NC6") is None
@@ -466,18 +466,18 @@ def test_names_that_nobody_knows_give_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "ask"),
+    ("broken", "look_up"),
     [
         ({"vm_sizes": {"a": {"name": "A"}}}, lambda facts: facts.size("A")),
         ({"retired_sizes": {"a": {"date": "soon", "source": "x"}}}, lambda facts: facts.retirement("A")),
         ({"roles": {"a": {"name": "A", "powers": []}}}, lambda facts: facts.role("A")),
     ],
 )
-def test_a_malformed_row_is_an_error_when_it_is_asked_for(broken: dict[str, Any], ask: Any) -> None:
+def test_a_malformed_row_is_an_error_when_it_is_read(broken: dict[str, Any], look_up: Any) -> None:
     """A row that a foreign bundle got wrong is never taken for an unknown name."""
     facts = Facts.from_document(broken)
     with pytest.raises(BundleError, match="not well formed"):
-        ask(facts)
+        look_up(facts)
 
 
 def test_a_table_that_is_no_object_is_refused() -> None:

@@ -156,8 +156,8 @@ def test_a_cluster_is_regulated_by_what_runs_on_it(
     assert compute_regulated(cluster, None, by_id, by_host, ["x"]).decided is decided
 
 
-def test_a_cluster_says_which_compute_makes_it_regulated() -> None:
-    """The flag of a workspace that the cluster does not belong to would say little."""
+def test_a_cluster_names_the_compute_that_makes_it_regulated() -> None:
+    """The flag of a workspace that the cluster does not belong to would mean little."""
     compute = _compute("k8s", "Kubernetes")
     by_id = {"compute": compute, WORKSPACE.lower(): {"properties": {"hbiWorkspace": True}}}
     by_host = {_cluster()["id"].lower(): ["compute"]}
@@ -166,7 +166,7 @@ def test_a_cluster_says_which_compute_makes_it_regulated() -> None:
 
 
 def test_other_resources_are_regulated_by_their_workspace() -> None:
-    """What is no managed cluster asks the words alone."""
+    """What is no managed cluster is decided by the words alone."""
     workspace = {"properties": {"hbiWorkspace": True}}
     assert compute_regulated(_compute("c", "AmlCompute"), workspace, {}, {}, ["x"]).decided is True
 
@@ -235,5 +235,5 @@ def test_managed_computes_of_a_scope() -> None:
     ],
 )
 def test_instances_are_those_it_may_have(deployment: dict[str, Any], expected: int | None) -> None:
-    """The capacity, or the most that it scales itself to; what is no whole number cannot be told."""
+    """The capacity, or the most that it scales itself to; what is no whole number is unknown."""
     assert max_instances(deployment) == expected

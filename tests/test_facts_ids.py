@@ -100,8 +100,8 @@ def test_a_malformed_id_never_matches(malformed: str) -> None:
         (SUBSCRIPTION, MANAGEMENT_GROUP, False),
     ],
 )
-def test_what_a_management_group_covers_is_not_told_by_ids(scope: str, arm_id: str, expected: bool | None) -> None:
-    """Whether a subscription belongs to a management group stands in no id, so the answer is neither yes nor no."""
+def test_what_a_management_group_covers_is_not_known_from_ids(scope: str, arm_id: str, expected: bool | None) -> None:
+    """No id shows whether a subscription belongs to a management group, so the result is neither yes nor no."""
     assert covers(scope, arm_id) is expected
 
 
@@ -116,7 +116,7 @@ def test_the_holders_of_an_id_come_as_lower_case_ids() -> None:
     assert workspace_of(ASSIGNMENT) == WORKSPACE.lower()
 
 
-def test_what_is_held_by_nothing_of_the_kind_gives_none() -> None:
+def test_what_has_no_parent_of_the_kind_gives_none() -> None:
     """A scope above has no holder below it, and other providers have no workspace."""
     assert resource_group_of(SUBSCRIPTION) is None
     assert workspace_of(GROUP) is None
@@ -146,7 +146,7 @@ def test_one_slash_at_the_end_makes_no_difference() -> None:
     ],
 )
 def test_the_guid_of_a_role_is_the_last_part_of_its_id(role_id: object, guid: str) -> None:
-    """Whatever stands before it."""
+    """Whatever precedes it."""
     assert guid_of(role_id) == guid
 
 
@@ -182,13 +182,13 @@ def test_being_under_is_an_order(first: str, second: str, third: str) -> None:
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_text_makes_the_comparison_raise(arm_id: str, scope: str) -> None:
-    """Ids come from outside: whatever they hold, the answer is a yes, a no or a not known."""
+    """Ids come from outside: whatever they contain, the result is yes, no or not known."""
     assert covers(scope, arm_id) in {True, False, None}
 
 
 @given(st.lists(st.one_of(scopes, st.sampled_from(["/", MANAGEMENT_GROUP, "/subscriptions/{s}", *MALFORMED]))), scopes)
-def test_what_may_hold_an_id_is_found_by_its_scope(listed: list[str], arm_id: str) -> None:
-    """Positions come in order, and those that are left out surely hold nothing of the id, which may be open."""
+def test_what_may_contain_an_id_is_found_by_its_scope(listed: list[str], arm_id: str) -> None:
+    """Positions come in order, and those that are left out surely contain nothing of the id, which may be open."""
     indexed = index_scopes([scope] for scope in listed)
     for place in (arm_id, arm_id.replace(SUBSCRIPTION, "/subscriptions/{s}"), MANAGEMENT_GROUP):
         near = positions_near(indexed, place)

@@ -90,13 +90,13 @@ def test_a_managed_network_of_its_own_closes_its_workspace(bundle: Bundle, tmp_p
 
 
 def test_the_rules_are_in_the_network(tmp_path: Path) -> None:
-    """Whichever is read first, and beside those that the network states."""
+    """Whichever is read first, and in addition to those that the network states."""
     for number, resources in enumerate(([rule(), network(), workspace()], [workspace(), network(), rule()])):
         folder = tmp_path / str(number)
         folder.mkdir()
-        held = next(one for one in read(folder, resources).resources if one["type"] == TYPE)
+        managed = next(one for one in read(folder, resources).resources if one["type"] == TYPE)
 
-        assert held["properties"]["managedNetwork"]["outboundRules"] == {"pypi": rule()["properties"]}
+        assert managed["properties"]["managedNetwork"]["outboundRules"] == {"pypi": rule()["properties"]}
 
 
 def test_a_failure_names_the_line_of_the_child(bundle: Bundle, tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_managed_network_that_cannot_be_read_is_unknown(
     snapshot = read(tmp_path, template(*resources))
 
     assert outcomes(bundle, snapshot) == dict.fromkeys(POLICIES, "unknown")
-    held = next(key for key in snapshot.unreadable if key.endswith("/workspaces/ws"))
-    assert any(reason in why for why in snapshot.unreadable[held].values())
+    managed = next(key for key in snapshot.unreadable if key.endswith("/workspaces/ws"))
+    assert any(reason in why for why in snapshot.unreadable[managed].values())
 
 
 def test_a_change_of_the_managed_network_is_a_change_of_its_workspace(bundle: Bundle, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_outbound_rules_of_a_workspace_are_its_own() -> None:
     ("stated", "expected"), [({}, "fail"), ({"managedNetwork": {"isolationMode": CLOSED}}, "pass")]
 )
 def test_a_template_without_a_managed_network_has_none(bundle: Bundle, stated: JsonObject, expected: str) -> None:
-    """The status that the service adds to a managed network says nothing of whether there is one."""
+    """The status that the service adds to a managed network does not show whether there is one."""
     document = template(workspace(**stated))
     snapshot = read_inputs(["-"], stdin=json.dumps(document).encode()).snapshot
     found = {one.policy: one.outcome.value for one in policyeng.evaluate(bundle, snapshot, as_of=AS_OF).findings}

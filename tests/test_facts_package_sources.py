@@ -52,7 +52,7 @@ def test_sources(text: str, sources: PackageSources) -> None:
         "channels: !tag [a]",
     ],
 )
-def test_what_cannot_be_told_is_a_doubt(text: str) -> None:
+def test_what_is_unknown_is_a_doubt(text: str) -> None:
     """Nothing passes silently."""
     assert parse_conda(text).doubts
 

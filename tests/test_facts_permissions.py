@@ -60,7 +60,7 @@ def permissions_of(name: str) -> tuple[Block, ...]:
         ("*ab*ab*", "aba", False),
     ],
 )
-def test_a_pattern_stands_for_these_actions(pattern: str, action: str, matches: bool) -> None:
+def test_a_pattern_matches_these_actions(pattern: str, action: str, matches: bool) -> None:
     """A star is any run, also none and also with slashes; between slashes it may take one of them along."""
     assert action_matches(pattern, action) is matches
 
@@ -79,7 +79,7 @@ def test_a_second_block_gives_back_what_the_first_takes() -> None:
     assert granted([narrow, {"actions": [WRITE]}], WRITE)
 
 
-def test_the_data_plane_is_asked_apart() -> None:
+def test_the_data_plane_is_matched_apart() -> None:
     """`dataActions` grant no action, and `actions` no data action."""
     block = {"actions": ["a/*"], "dataActions": ["d/*"], "notDataActions": ["d/secret"]}
     assert granted([block], "d/x", data_action=True)
@@ -104,7 +104,7 @@ def test_a_block_of_another_shape_leaves_it_open(block: object) -> None:
 
 @pytest.mark.parametrize("permissions", [None, {}, "*", {"actions": ["*"]}])
 def test_permissions_that_are_no_list_leave_it_open(permissions: object) -> None:
-    """Whatever stands there, nothing raises."""
+    """Whatever the value, nothing raises."""
     assert granted(permissions, WRITE) is None
 
 
@@ -159,7 +159,7 @@ def test_any_condition_but_a_blank_one_counts(condition: object, decides: bool) 
     ],
 )
 def test_a_pattern_is_covered_by_others_or_not(pattern: str, others: list[str], expected: bool) -> None:
-    """A pattern is cut back wholly only when no action is left that it stands for."""
+    """A pattern is cut back wholly only when no action is left that it matches."""
     assert covered(pattern, others) is expected
 
 
@@ -173,21 +173,21 @@ blocks = st.fixed_dictionaries(
 permissions = st.lists(blocks, max_size=3)
 
 
-def stands_for(pattern: str, action: str) -> bool:
+def fits(pattern: str, action: str) -> bool:
     """The same question by the definition itself: try every length for every star."""
     if not pattern:
         return not action
-    if pattern.startswith("/*/") and action.startswith("/") and stands_for(pattern[2:], action):
+    if pattern.startswith("/*/") and action.startswith("/") and fits(pattern[2:], action):
         return True
     if pattern[0] == "*":
-        return any(stands_for(pattern[1:], action[cut:]) for cut in range(len(action) + 1))
-    return action[:1] == pattern[0] and stands_for(pattern[1:], action[1:])
+        return any(fits(pattern[1:], action[cut:]) for cut in range(len(action) + 1))
+    return action[:1] == pattern[0] and fits(pattern[1:], action[1:])
 
 
 @given(patterns, actions)
 def test_matching_agrees_with_its_definition(pattern: str, action: str) -> None:
     """The compiled form decides as the definition, tried by brute force, does."""
-    assert action_matches(pattern, action) is stands_for(pattern, action)
+    assert action_matches(pattern, action) is fits(pattern, action)
 
 
 @given(patterns, st.lists(patterns, max_size=3))
@@ -196,7 +196,7 @@ def test_inclusion_agrees_with_sampling(pattern: str, others: list[str]) -> None
     fillings = itertools.product(["", "a", "/", "b/a", "z"], repeat=pattern.count("*"))
     pieces = pattern.split("*")
     samples = ("".join(itertools.chain(*zip(pieces, [*filling, ""], strict=True))) for filling in fillings)
-    uncovered = any(not any(stands_for(other, sample) for other in others) for sample in itertools.islice(samples, 700))
+    uncovered = any(not any(fits(other, sample) for other in others) for sample in itertools.islice(samples, 700))
     if covered(pattern, others):
         assert not uncovered
     elif pattern.count("*") <= 4:
@@ -205,7 +205,7 @@ def test_inclusion_agrees_with_sampling(pattern: str, others: list[str]) -> None
 
 @given(patterns, st.lists(patterns, max_size=3), actions)
 def test_what_covers_a_pattern_matches_all_that_it_matches(pattern: str, others: list[str], action: str) -> None:
-    """Inclusion is about actions: each one that the pattern stands for is met by some other."""
+    """Inclusion is about actions: each one that the pattern matches is met by some other."""
     if covered(pattern, others) and action_matches(pattern, action):
         assert any(action_matches(other, action) for other in others)
 

@@ -98,7 +98,7 @@ def test_sums_lose_nothing(demands: list[Demand], order: random.Random) -> None:
 
 @given(DEMANDS, DEMANDS)
 def test_sums_add_up(ours: list[Demand], theirs: list[Demand]) -> None:
-    """Two workspaces together take what each of them takes."""
+    """Two workspaces together take what each takes."""
     first, second, both = full_scale(ours), full_scale(theirs), full_scale([*ours, *theirs])
 
     assert both.undecided == first.undecided + second.undecided

@@ -100,7 +100,7 @@ RESERVATIONS = [
 
 @pytest.mark.parametrize(("reservation", "expected"), CASES)
 def test_what_a_reservation_covers(reservation: dict[str, Any], expected: bool | None) -> None:
-    """One condition that surely fails decides; else one that cannot be told leaves it open."""
+    """One condition that surely fails decides; else one that is unknown leaves it open."""
     assert reserves(reservation, PLACE, FACTS) is expected
 
 

@@ -24,7 +24,7 @@ def assignment(scope: object, role: str = CONTRIBUTOR, **properties: object) -> 
     return {"id": f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/a", "properties": body}
 
 
-def answers(given: JsonObject, *definitions: JsonObject) -> list[list[bool | None]]:
+def granted(given: JsonObject, *definitions: JsonObject) -> list[list[bool | None]]:
     """What each role of an assignment grants: starting and reading a compute."""
     by_id = {str(one["id"]).lower(): one for one in definitions}
     by_guid: dict[str, list[str]] = {}
@@ -36,7 +36,7 @@ def answers(given: JsonObject, *definitions: JsonObject) -> list[list[bool | Non
 
 
 def parts(arm_id: str) -> tuple[str, ...]:
-    """What stands between the slashes of an id, in lower case."""
+    """The segments of an id, in lower case."""
     return tuple(arm_id.lower().split("/")[1:])
 
 
@@ -53,35 +53,35 @@ def parts(arm_id: str) -> tuple[str, ...]:
         (" ", parts(GROUP)),
     ],
 )
-def test_the_scope_is_stated_or_stands_before_the_assignment(scope: object, expected: tuple[str, ...] | None) -> None:
+def test_the_scope_is_stated_or_precedes_the_assignment(scope: object, expected: tuple[str, ...] | None) -> None:
     """One that cannot be read is none."""
     assert roles.scope_of(assignment(scope)) == expected
 
 
-def test_a_role_grants_what_its_permissions_say() -> None:
+def test_a_role_grants_its_permissions() -> None:
     """Of built-in roles the catalogue's."""
-    assert answers(assignment(WORKSPACE)) == [[True, True]]
-    assert answers(assignment(WORKSPACE, "acdd72a7-3385-48ef-bd42-f606fba81ae7")) == [[False, True]]
+    assert granted(assignment(WORKSPACE)) == [[True, True]]
+    assert granted(assignment(WORKSPACE, "acdd72a7-3385-48ef-bd42-f606fba81ae7")) == [[False, True]]
 
 
 def test_a_condition_leaves_open_what_is_granted() -> None:
     """It could take it away; it never gives anything."""
-    assert answers(assignment(WORKSPACE, condition="@Resource[x]")) == [[None, None]]
-    assert answers(assignment(WORKSPACE, condition=" ")) == [[True, True]]
+    assert granted(assignment(WORKSPACE, condition="@Resource[x]")) == [[None, None]]
+    assert granted(assignment(WORKSPACE, condition=" ")) == [[True, True]]
     reader = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-    assert answers(assignment(WORKSPACE, reader, condition="@Resource[x]")) == [[False, None]]
+    assert granted(assignment(WORKSPACE, reader, condition="@Resource[x]")) == [[False, None]]
 
 
-def test_a_role_that_nobody_knows_is_none() -> None:
+def test_an_unknown_role_is_none() -> None:
     """What it grants is for the policy to leave open."""
-    assert answers(assignment(WORKSPACE, "nobody")) == []
+    assert granted(assignment(WORKSPACE, "nobody")) == []
 
 
 def test_a_role_that_acts_elsewhere_grants_nothing_here() -> None:
     """Known by name alone."""
     role = FACTS.role("Key Vault Administrator")
     assert role is not None
-    assert answers(assignment(WORKSPACE, role.guid.upper())) == [[False, False]]
+    assert granted(assignment(WORKSPACE, role.guid.upper())) == [[False, False]]
 
 
 def test_definitions_of_the_snapshot_go_first_and_all_count() -> None:
@@ -89,22 +89,22 @@ def test_definitions_of_the_snapshot_go_first_and_all_count() -> None:
     reads = {"id": f"/a/{CONTRIBUTOR}", "properties": {"permissions": [{"actions": ["*/read"]}]}}
     starts = {"id": f"/b/{CONTRIBUTOR.upper()}", "properties": {"permissions": [{"actions": ["*/action"]}]}}
     broken = {"id": f"/c/{CONTRIBUTOR}", "properties": {"permissions": None}}
-    assert answers(assignment(WORKSPACE), reads) == [[False, True]]
-    assert answers(assignment(WORKSPACE), reads, starts) == [[False, True], [True, False]]
-    assert answers(assignment(WORKSPACE), reads, broken) == [[False, True], [None, None]]
+    assert granted(assignment(WORKSPACE), reads) == [[False, True]]
+    assert granted(assignment(WORKSPACE), reads, starts) == [[False, True], [True, False]]
+    assert granted(assignment(WORKSPACE), reads, broken) == [[False, True], [None, None]]
 
 
 @pytest.mark.parametrize("workspaces", [[], ["ws"], ["other"], ["other", "ws"]])
 @pytest.mark.parametrize("scope", ["/", SUBSCRIPTION, GROUP, f"{GROUP}-2", WORKSPACE, f"{WORKSPACE}/computes/c"])
 def test_reaching_a_workspace_is_reaching_one_of_the_snapshot(scope: str, workspaces: list[str]) -> None:
-    """Where the snapshot has workspaces, the index says what the ids say."""
+    """Where the snapshot has workspaces, the index decides as the ids do."""
     ids = [f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/{name}" for name in workspaces]
     by_scope = {
         above.lower(): {WORKSPACE_TYPE: [arm_id.lower() for arm_id in ids if arm_id.startswith(above)]}
         for above in (SUBSCRIPTION, GROUP, *ids)
         if ids
     }
-    by_scope = {above: held for above, held in by_scope.items() if held[WORKSPACE_TYPE]}
+    by_scope = {above: resources for above, resources in by_scope.items() if resources[WORKSPACE_TYPE]}
     reached = roles.reaches_workspace(assignment(scope), by_scope, {WORKSPACE_TYPE: [{"id": one} for one in ids]})
 
     if ids or scope in ("/", SUBSCRIPTION, GROUP, WORKSPACE):
@@ -121,5 +121,5 @@ def test_reaching_a_workspace_is_reaching_one_of_the_snapshot(scope: str, worksp
     ],
 )
 def test_a_role_is_listed_by_name_guid_or_id(names: list[str], entries: list[str], listed: bool) -> None:
-    """A blank entry lists nobody."""
+    """A blank entry lists no one."""
     assert roles.is_listed(names, entries) is listed

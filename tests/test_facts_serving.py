@@ -41,7 +41,7 @@ def test_the_largest_node_of_a_cluster_serves(machines: list[str]) -> None:
 @pytest.mark.parametrize(
     "workload", [{}, {"sourceId": None}, {"sourceId": "/gone"}, {"sourceId": "/d", "computeId": 7}]
 )
-def test_what_cannot_be_told_says_why(workload: dict[str, Any]) -> None:
+def test_what_is_unknown_is_explained(workload: dict[str, Any]) -> None:
     """No shape of a workload raises."""
     machine = serving_machine(workload, {"/d": {"id": "/d", "type": "x"}}, FACTS)
     assert machine.size is None

@@ -139,8 +139,8 @@ def test_only_constrained_sizes_have_constrained_siblings() -> None:
     assert all(map(_plain, offered))
 
 
-def test_every_hyphen_in_a_name_stands_before_vcpus() -> None:
-    """The reading of the names holds for the whole catalogue: fewer vCPUs are left than the size has, or as many."""
+def test_every_hyphen_in_a_name_is_before_vcpus() -> None:
+    """The reading of the names is right for the whole catalogue: fewer vCPUs are left than the size has, or as many."""
     hyphened = [name for name in NAMES if "-" in name]
     assert len(hyphened) > 200
     for name in hyphened:
@@ -200,7 +200,7 @@ def test_a_retired_size_is_not_offered() -> None:
 
 
 def test_the_sizes_of_a_series_are_found_without_case() -> None:
-    """Also of a series that the documents do not list; of one that nobody knows there are none."""
+    """Also of a series that the documents do not list; of an unknown one there are none."""
     assert [size.name for size in FACTS.sizes_of("nvV3")] == [f"Standard_NV{n}s_v3" for n in (12, 24, 48)]
     assert len(FACTS.sizes_of("NCasT4_v3")) == 4
     assert FACTS.sizes_of("nope") == ()

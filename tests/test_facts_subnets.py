@@ -134,18 +134,18 @@ def test_a_subnet_is_found_by_itself_and_in_its_network() -> None:
     own = {"id": SUBNET, "type": "Microsoft.Network/virtualNetworks/Subnets", "properties": {}}
     other = {"id": SUBNET, "type": "Microsoft.Network/virtualNetworks"}
 
-    def holding(*parts: object, kind: str = "Microsoft.Network/virtualNetworks") -> dict[str, JsonObject]:
+    def network(*parts: object, kind: str = "Microsoft.Network/virtualNetworks") -> dict[str, JsonObject]:
         return {NETWORK.lower(): {"id": NETWORK, "type": kind, "properties": {"subnets": list(parts)}}}
 
     named, by_id = {"name": "a"}, {"id": f"{SUBNET.upper()}/", "name": "x"}
 
-    assert subnet_in({KEY: own, **holding(by_id)}, KEY) is own
-    assert subnet_in({KEY: other, **holding(by_id)}, KEY) is by_id
-    assert subnet_in(holding("text", {"name": 7}, named), KEY) is named
-    assert subnet_in(holding(named, kind="t"), KEY) is None
-    assert subnet_in(holding({"id": f"{SUBNET}2", "name": "A"}), KEY) is None
-    assert subnet_in(holding(named), f"{KEY}2") is None
-    assert subnet_in({NETWORK.lower(): {**holding()[NETWORK.lower()], "properties": "text"}}, KEY) is None
+    assert subnet_in({KEY: own, **network(by_id)}, KEY) is own
+    assert subnet_in({KEY: other, **network(by_id)}, KEY) is by_id
+    assert subnet_in(network("text", {"name": 7}, named), KEY) is named
+    assert subnet_in(network(named, kind="t"), KEY) is None
+    assert subnet_in(network({"id": f"{SUBNET}2", "name": "A"}), KEY) is None
+    assert subnet_in(network(named), f"{KEY}2") is None
+    assert subnet_in({NETWORK.lower(): {**network()[NETWORK.lower()], "properties": "text"}}, KEY) is None
     assert subnet_in({}, "") is None
 
 

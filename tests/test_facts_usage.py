@@ -1,4 +1,4 @@
-"""`policyeng.facts.usage`: which samples count, how long they reach, and what they say together."""
+"""`policyeng.facts.usage`: which samples count, how long they reach, and their value together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_samples_cover_the_days_together(samples: list[dict[str, Any]], p95: flo
         assert bool(usage.reason) == (p95 is None)
 
 
-def test_no_days_at_all_ask_for_the_last_sample_alone() -> None:
+def test_no_days_at_all_require_the_last_sample_alone() -> None:
     """A window of nothing is covered by anything, and only what ends last reaches into it."""
     assert usage_over([_sample(2, 1, 90), _sample(1, 0, 10)], 0).p95 == 10
 
@@ -77,10 +77,10 @@ def test_what_lies_after_the_moment_does_not_count() -> None:
         (0, 1, ("gpuUtilization",), {"cpuUtilization": "", "memoryUtilization": NONE, "FPGAs": UNMEASURED}),
     ],
 )
-def test_every_part_of_a_machine_is_asked_for(
+def test_every_part_of_a_machine_is_required(
     gpus: float, fpgas: int, measured: tuple[str, ...], reasons: dict[str, str]
 ) -> None:
-    """GPUs where it has any or where they were measured; of FPGAs no metric tells, not even that of GPUs."""
+    """GPUs where it has any or where they were measured; for FPGAs there is no metric, not even that of GPUs."""
     size = VmSize("S", "S", "f", 1, 1, gpus, fpgas, "s")
     samples = {name.lower(): [_sample(14, 0)] for name in ("cpuUtilization", *measured)}
 

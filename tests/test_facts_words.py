@@ -66,7 +66,7 @@ def test_white_space_is_that_of_unicode_without_separators_of_information() -> N
 
 
 @pytest.mark.parametrize("value", [None, 7, "text", [], {"a": []}])
-def test_inside_gives_none_whatever_stands_on_the_way(value: object) -> None:
+def test_inside_gives_none_whatever_is_on_the_way(value: object) -> None:
     """A path through anything but objects leads nowhere."""
     assert words.get_inside(value, "a", "b") is None
 
@@ -100,7 +100,7 @@ def test_inside_follows_keys() -> None:
     ],
 )
 def test_tag_is_the_first_one_stated_without_case(document: dict[str, Any] | None, expected: object) -> None:
-    """Top-level tags go before those of `properties`; absent, null and blank ones say nothing."""
+    """Top-level tags go before those of `properties`; absent, null and blank ones state nothing."""
     assert words.tag(document, "stage") == words.tag(document, "STAGE") == expected
 
 
@@ -216,13 +216,13 @@ def test_stage_is_the_first_one_stated(
 
 
 def test_stage_without_a_workspace_is_production() -> None:
-    """A workspace that is not in the snapshot says nothing."""
+    """A workspace that is not in the snapshot states nothing."""
     assert words.stage({}, None).name == "production"
 
 
 @given(DOCUMENTS, st.none() | DOCUMENTS)
 def test_no_document_makes_a_word_raise(resource: dict[str, Any], workspace: dict[str, Any] | None) -> None:
-    """Any JSON gives an answer: regulated one of three, stage one of four."""
+    """Any JSON gives a result: regulated one of three, stage one of four."""
     assert words.regulated(resource, workspace, SENSITIVE).decided in (True, False, None)
     assert words.stage(resource, workspace).name in words.STAGES
 

@@ -1,4 +1,4 @@
-"""Every case of every policy says the same in each format: it is written in each and read back.
+"""Every case of every policy has the same outcome in each format: it is written in each and read back.
 
 The suite takes some of them; `python -m tests.test_formats_agree` takes all, and `... FORMAT` those of a format.
 """
@@ -31,7 +31,7 @@ FLOORS = {
     "kubernetes": 1200,
     "resource-graph": 600,
 }
-#: Every how manieth case is judged in a run of the suite.
+#: The step between cases that are evaluated in a run of the suite.
 STEP = 60
 
 
@@ -72,6 +72,6 @@ if __name__ == "__main__":
             counts.update(decided=found.decided, different=len(found.different), refused=int(bool(found.refused)))
             for arm, other in found.different:
                 shown = arm or other
-                said = f"{format_finding(arm)} | {format_finding(other)}"
-                sys.stdout.write(f"{chosen}: {case_}: {shown and shown.policy} {shown and shown.resource}: {said}\n")
+                text = f"{format_finding(arm)} | {format_finding(other)}"
+                sys.stdout.write(f"{chosen}: {case_}: {shown and shown.policy} {shown and shown.resource}: {text}\n")
         sys.stdout.write(f"{chosen}: {dict(counts)}\n")

@@ -1,4 +1,4 @@
-"""An estate says the same in every format, and what a format cannot say is left out."""
+"""An estate has the same findings in every format, and what a format cannot state is left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws-
 
 
 def workspace(**properties: object) -> JsonObject:
-    """A workspace that every format can say."""
+    """A workspace that every format can state."""
     stated = {"publicNetworkAccess": "Disabled", "managedNetwork": {"isolationMode": "Disabled"}, **properties}
     kind = "Microsoft.MachineLearningServices/workspaces"
     return {
@@ -41,8 +41,8 @@ def violations(grounds: LawContext, examples: int) -> list[Violation]:
 
 
 @pytest.mark.slow
-def test_our_policies_say_the_same_in_every_format() -> None:
-    """On random examples nothing differs, and the remarks say how many findings were compared with each format."""
+def test_our_policies_decide_the_same_in_every_format() -> None:
+    """On random examples nothing differs, and the remarks state how many findings were compared with each format."""
     grounds = LawContext(load_bundle())
 
     assert violations(grounds, 8) == []
@@ -50,7 +50,7 @@ def test_our_policies_say_the_same_in_every_format() -> None:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_plain_workspace_is_said_in_every_format(name: str) -> None:
+def test_a_plain_workspace_can_be_written_in_every_format(name: str) -> None:
     """It is written, read back and decided alike; a command does not print whether it is a project."""
     grounds = LawContext(selected(load_bundle(), ["AML-NET-001"]))
     for access, others in (("Disabled", {}), ("Enabled", {"friendlyName": "w"})):
@@ -75,12 +75,12 @@ def test_a_plain_workspace_is_said_in_every_format(name: str) -> None:
     ],
 )
 def test_strange_resources_are_left_out(resource: JsonObject) -> None:
-    """No writer takes what its format cannot say, and none raises."""
+    """No writer takes what its format cannot state, and none raises."""
     assert all(written(name, [resource]) == ([], {}) for name in WRITERS)
 
 
 @pytest.mark.parametrize("name", ["azure-cli", "az-output"])
-def test_what_a_writer_passes_over_is_not_said(name: str) -> None:
+def test_what_a_writer_omits_is_not_stated(name: str) -> None:
     """A resource with a value that the format has no key for, and that the writer does not know, is left out."""
     [writer, *_] = WRITERS[name]
 
@@ -88,7 +88,7 @@ def test_what_a_writer_passes_over_is_not_said(name: str) -> None:
     assert not sayable(writer, workspace(unheardOf=True))
 
 
-def test_what_the_cli_chooses_itself_is_not_said() -> None:
+def test_what_the_cli_chooses_itself_is_not_stated() -> None:
     """Without a size the CLI makes an instance of its default one, which is another estate than one that has none."""
     [writer, *_] = WRITERS["azure-cli"]
     sent = {"vmSize": "Standard_DS3_v2", "enableNodePublicIp": True}
@@ -123,8 +123,8 @@ def test_what_is_not_an_object_is_not_omitted() -> None:
     [writer, *_] = WRITERS["azure-cli"]
 
     assert not sayable(writer, {**workspace(), "identity": 1})
-    [said], files = written("resource-graph", [{**workspace(), "kind": []}])
-    assert said["kind"] == json.loads(files["0/graph.json"])["data"][0]["kind"] == []
+    [statement], files = written("resource-graph", [{**workspace(), "kind": []}])
+    assert statement["kind"] == json.loads(files["0/graph.json"])["data"][0]["kind"] == []
 
 
 def test_a_resource_is_described_with_its_name() -> None:
@@ -132,22 +132,22 @@ def test_a_resource_is_described_with_its_name() -> None:
     document: JsonObject = {"resources": [{key: value for key, value in workspace().items() if key != "name"}]}
     grounds = LawContext(selected(load_bundle(), ["AML-GOV-002"]))
     for name in WRITERS:
-        [said], _ = written(name, document["resources"])
-        assert said["name"] == "ws-ml"
+        [statement], _ = written(name, document["resources"])
+        assert statement["name"] == "ws-ml"
         assert list(compared(Trial(grounds, Example(document, {}, DEFAULT_AS_OF)), name).different) == []
 
 
-def test_an_estate_that_no_format_can_say_is_said_aloud() -> None:
+def test_an_estate_that_no_format_can_state_is_reported() -> None:
     """The run counts it, and does not pass for compared."""
     grounds = LawContext(load_bundle())
     trial = Trial(grounds, Example({"resources": [{"id": "x", "type": "y"}]}, {}, DEFAULT_AS_OF))
 
     assert violated(trial) is None
-    assert grounds.remarks == {"formats: examples of which no format says what is decided": 1}
+    assert grounds.remarks == {"formats: examples of which no format states what is decided": 1}
 
 
 @pytest.mark.parametrize("name", ["arm-template", "resource-graph"])
-def test_a_resource_without_properties_is_said_as_that(name: str) -> None:
+def test_a_resource_without_properties_is_described_as_that(name: str) -> None:
     """A deployment without any is a workload of which nothing is known, not one of which nothing is stated."""
     grounds = LawContext(selected(load_bundle(), ["AML-INF-104"]))
     kind = "Microsoft.MachineLearningServices/workspaces/batchEndpoints/deployments"

@@ -1,4 +1,4 @@
-"""Frameworks: documents are checked strictly, and a status says what was found and never more."""
+"""Frameworks: documents are checked strictly, and a status states what was found and never more."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ DOCUMENT: JsonObject = {"id": "acme-1", "title": "Acme", "version": "1", "source
 
 
 def evidence(subject: str, **changed: object) -> JsonObject:
-    """An entry of evidence in force for everything."""
+    """An active entry of evidence for everything."""
     entry = {"id": f"E-{subject}", "for": subject, "scope": "-", "statement": "s", "givenBy": "anna"}
     return entry | {"givenAt": "2026-01-01T00:00:00Z", "expiresAt": "2026-12-01T00:00:00Z"} | changed
 
@@ -101,7 +101,7 @@ def result(
     parameters: Mapping[str, JsonObject] | None = None,
     document: JsonObject = DOCUMENT,
 ) -> FrameworkResult:
-    """What an evaluation of one workspace says of a framework file."""
+    """The result of a framework file for an evaluation of one workspace."""
     path = folder / "acme.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     given = given or snapshot(workspace())
@@ -134,7 +134,7 @@ def control(found: FrameworkResult, identity: str) -> ControlResult:
     ],
 )
 def test_each_status(bundle: Bundle, tmp_path: Path, identity: str, status: str, words: str) -> None:
-    """The first status that holds, with its words."""
+    """The first status that applies, with its words."""
     found = control(result(bundle, tmp_path), identity)
 
     assert (found.status, found.words) == (status, words)
@@ -228,7 +228,7 @@ def test_scores(bundle: Bundle, tmp_path: Path) -> None:
 
 
 def test_policies_that_were_not_selected_are_not_evaluated(bundle: Bundle, tmp_path: Path) -> None:
-    """What a selection leaves out is said."""
+    """What a selection leaves out is reported."""
     fewer = bundle.only(policy for policy in bundle.policies if policy.id != "T-OFF-1")
     found = control(result(fewer, tmp_path), "C-OFF")
     assert found.words == "not evaluated: its policies were not selected"
@@ -327,7 +327,7 @@ def test_built_in_frameworks_are_those_of_the_tables() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_no_text_says_compliant() -> None:
+def test_no_text_has_the_word_compliant() -> None:
     """The word is never used of a control or a framework."""
     places = [*(ROOT / "policies" / "frameworks").rglob("*.json"), *(ROOT / "policyeng" / "frameworks").rglob("*.py")]
     places += [
@@ -390,7 +390,7 @@ def test_frameworks_are_listed_and_shown() -> None:
 
 
 def test_pages_show_controls_with_their_basis() -> None:
-    """A policy without controls says so."""
+    """A policy without controls reports it."""
     assert "mcsb-v1 NS-2 (published)" in policyeng("policies", "show", "AML-NET-001", "--format", "markdown").stdout
     cost = policyeng("policies", "show", "AML-COST-102").stdout
     assert "maps to no control of the frameworks shipped" in cost

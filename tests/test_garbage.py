@@ -1,4 +1,4 @@
-"""Holding the collector back: for as long as it is asked, and not longer."""
+"""Switching the collector off: for as long as requested, and not longer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_collector_runs_again_afterwards() -> None:
     assert gc.isenabled()
 
 
-def test_who_held_it_back_before_keeps_it_so() -> None:
+def test_a_collector_that_was_off_before_stays_off() -> None:
     """A program that runs without the collector does so after a run, too."""
     gc.disable()
     try:

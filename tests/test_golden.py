@@ -55,7 +55,7 @@ AT = "--as-of 2026-06-01T00:00:00Z"
 _WORKSPACES, _FORMATS = "samples/workspaces", "samples/formats"
 _OWN = "--policy inputs/policies"
 _STORED = "--store sqlite:///audits.db"
-#: The inputs of `check`, with the options that they need; `ALL` stands for a report in every format.
+#: The inputs of `check`, with the options that they need; `ALL` is a report in every format.
 _CHECKED = {
     **{name: f"{_WORKSPACES}/{name}.json" for name in ("compliant", "inference", "regulated", "training")},
     "exempted": f"{_WORKSPACES}/exempted.json --exemptions samples/exemptions.yaml",
@@ -260,7 +260,7 @@ def openapi(folder: Path) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode() + "\n"
 
 
-#: By the name of a file, what it is to hold.
+#: By the name of a file, its expected content.
 GOLDENS: Mapping[str, Callable[[Path], str]] = {
     "commands.txt": commands,
     "openapi.json": openapi,

@@ -27,15 +27,15 @@ GPU_SIZE, FPGA_SIZE = "Standard_NC6s_v3", "Standard_NP10s"
 
 
 class Example(NamedTuple):
-    """Work that a cell of the table speaks of, and what the policies that the cell is about say of it."""
+    """Work of a cell of the table, and the outcomes of the policies that the cell is about."""
 
     what: str
     case: Case
-    said: dict[str, str]
+    expected: dict[str, str]
 
 
 def declared(target: str, **more: object) -> Case:
-    """Declared work that stands alone: real-time inference in development, unless it says otherwise."""
+    """Declared work alone: real-time inference in development, unless stated otherwise."""
     stage = more.pop("stage", "dev")
     fixed = {"id": "work", "workspaceId": WS, "purpose": "realtime-inference", "target": target}
     return Case(judged="work", workloads=[{**fixed, "tags": {"environment": stage}, **more}])
@@ -59,9 +59,9 @@ def modelled(size: float) -> Case:
     return service("aci", {}).model_copy(update={"workloads": [facts]})
 
 
-def on_aks(asked: JsonObject, stage: str = "dev") -> Case:
+def on_aks(requested: JsonObject, stage: str = "dev") -> Case:
     """A Kubernetes online deployment whose endpoint runs on an AKS compute."""
-    limits = {"containerResourceRequirements": {"containerResourceLimits": asked}}
+    limits = {"containerResourceRequirements": {"containerResourceLimits": requested}}
     properties: JsonObject = {"endpointComputeType": "Kubernetes", "instanceType": None, **limits}
     compute: JsonObject = {"properties": {"compute": "azureml:inference"}}
     return resource("online_deployment", properties, stage, online_endpoint=compute)
@@ -86,7 +86,7 @@ def group(*amounts: object) -> Case:
 
 @cache
 def alone(policy: str) -> Bundle:
-    """The built-in bundle with one policy in force."""
+    """The built-in bundle with one active policy."""
     whole = load_bundle()
     (found,) = (one for one in whole.policies if one.id == policy)
     return whole.only([found])
@@ -100,11 +100,11 @@ def parameters_of(profile: str | None) -> Mapping[str, JsonObject]:
 
 def outcome(policy: str, case: Case, profile: str | None = "documents") -> str:
     """Return the outcome of a policy for the work of a case, or `not_judged`."""
-    judged = case.judged or str(BASELINES.resources[case.baseline or ""]["id"])
+    identity = case.judged or str(BASELINES.resources[case.baseline or ""]["id"])
     shot = estate(BASELINES, case, policy)
-    judged_alone = evaluate(alone(policy), shot, as_of=DEFAULT_AS_OF, parameters=parameters_of(profile))
-    findings = judged_alone.findings
-    return next((finding.outcome.value for finding in findings if finding.resource == judged), "not_judged")
+    evaluation = evaluate(alone(policy), shot, as_of=DEFAULT_AS_OF, parameters=parameters_of(profile))
+    findings = evaluation.findings
+    return next((finding.outcome.value for finding in findings if finding.resource == identity), "not_judged")
 
 
 REQUIRED = "containerResourceRequirements"
@@ -285,8 +285,8 @@ EXAMPLES = [(cell, example) for cell, (_, examples) in TABLE.items() for example
 
 @pytest.mark.parametrize(("cell", "example"), EXAMPLES, ids=[f"{'-'.join(cell)}-{one.what}" for cell, one in EXAMPLES])
 def test_cell(cell: tuple[str, str], example: Example) -> None:
-    """Every policy that a cell is about says of each of its examples what the cell says."""
-    assert {policy: outcome(policy, example.case) for policy in example.said} == example.said, TABLE[cell][0]
+    """Every policy of a cell has for each of its examples the outcome of the cell."""
+    assert {policy: outcome(policy, example.case) for policy in example.expected} == example.expected, TABLE[cell][0]
 
 
 def test_the_table_is_whole() -> None:
@@ -296,7 +296,7 @@ def test_the_table_is_whole() -> None:
 
 
 def printed() -> str:
-    """The table, a line per cell, and below it its examples with what is said of them now."""
+    """The table, a line per cell, and below it its examples with their outcomes now."""
     lines = []
     for row in ROWS:
         lines.append(row)
@@ -304,8 +304,8 @@ def printed() -> str:
             words, examples = TABLE[row, column]
             lines.append(f"  {column}: {words or '-'}")
             for example in examples:
-                said = ", ".join(f"{policy} {outcome(policy, example.case)}" for policy in example.said)
-                lines.append(f"    {example.what}: {said}")
+                outcomes = ", ".join(f"{policy} {outcome(policy, example.case)}" for policy in example.expected)
+                lines.append(f"    {example.what}: {outcomes}")
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from policyeng.errors import UsageError
 from policyeng.models.documents import Target
 from tests.test_inference_tables import declared, outcome
 
-#: By column, the policy and the declared work that it is asked about.
+#: By column, the policy and the declared work that it evaluates.
 COLUMNS: dict[str, tuple[str, dict[str, str]]] = {
     "101": ("AML-INF-101", {"accelerator": "gpu"}),
     "101-doc": ("AML-INF-101", {"accelerator": "gpu"}),
@@ -58,14 +58,14 @@ LISTS = [
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row[0]))
 def test_target(row: list[str]) -> None:
     """A declared workload on a target has the outcome of the table in every column."""
-    target, *said = row
+    target, *expected = row
 
     found = [
         outcome(policy, declared(target, **more), "documents" if column.endswith("-doc") else None)
         for column, (policy, more) in COLUMNS.items()
     ]
 
-    assert dict(zip(COLUMNS, found, strict=True)) == dict(zip(HEAD[1:], said, strict=True))
+    assert dict(zip(COLUMNS, found, strict=True)) == dict(zip(HEAD[1:], expected, strict=True))
 
 
 def test_every_target_has_a_row() -> None:
@@ -87,7 +87,7 @@ def test_the_lists_of_targets() -> None:
 
 @pytest.mark.parametrize(("policy", "name"), LISTS, ids=lambda part: str(getattr(part, "id", part)))
 def test_a_list_takes_targets_only(policy: Policy, name: str) -> None:
-    """Every target may be listed, and a misspelt one is refused before anything is judged."""
+    """Every target may be listed, and a misspelt one is refused before anything is evaluated."""
     bundle = load_bundle().only([policy])
     every = list(get_args(Target))
 

@@ -29,9 +29,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def program(name: str) -> str:
-    """A program on the path or beside Python; the test is skipped without it."""
-    beside = Path(sys.executable).parent
-    found = shutil.which(name, path=f"{beside}{os.pathsep}{os.environ.get('PATH', '')}")
+    """A program on the path or next to Python; the test is skipped without it."""
+    folder = Path(sys.executable).parent
+    found = shutil.which(name, path=f"{folder}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is None:
         pytest.skip(f"`{name}` is not installed; the extra `dev` contains it")
     return found

@@ -24,17 +24,17 @@ def test_a_law_holds_of_what_hypothesis_draws(law: Law) -> None:
 
     @settings(derandomize=True, deadline=None, max_examples=most, suppress_health_check=list(HealthCheck))
     @given(EXAMPLES, st.integers(0, 2**32))
-    def holds(example: Example, chance: int) -> None:
+    def check(example: Example, chance: int) -> None:
         assert law.violated(Trial(GROUNDS, example, str(chance))) is None
 
-    holds()
+    check()
 
 
 @pytest.mark.slow
 def test_every_law_holds_of_the_examples_of_a_seed() -> None:
     """What `policyeng verify --examples 12 --seed 1` does: every law is tried, and none is violated."""
     examples = effort(12, 120)
-    # What our classes are answered is held by a test of its own.
+    # Another test checks the responses to our classes.
     laws = [law for law in LAWS if THOROUGH or law is not outcome_laws.SATISFIABILITY]
     done = run(BUNDLE, laws, examples=examples, seed=1)
 

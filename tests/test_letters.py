@@ -121,7 +121,7 @@ ODD_TAGS: list[JsonObject] = [
 
 @pytest.mark.parametrize("tags", ODD_TAGS)
 def test_work_is_regulated_however_the_tag_is_spelled(tags: JsonObject, bundle: Bundle) -> None:
-    """Any spelling that says so counts, and a warning names what is written in other letters."""
+    """Any spelling of the word counts, and a warning names what is written in other letters."""
     evaluation = checked(bundle, "AML-NET-105", resources=(workspace(tags),))
 
     assert {finding.outcome.value for finding in evaluation.findings} == {"fail"}
@@ -194,8 +194,8 @@ def test_a_word_in_other_letters_is_an_error(value: str, bundle: Bundle) -> None
 def test_a_change_to_a_word_in_other_letters_is_denied(bundle: Bundle) -> None:
     """With exit code 2, also where the state has such a word already."""
     only = bundle.only(policy for policy in bundle.policies if policy.id == "AML-NET-001")
-    for held in ("Disabled", "D\u0130sabled"):
-        before = Snapshot(resources=(workspace(publicNetworkAccess=held),))
+    for existing in ("Disabled", "D\u0130sabled"):
+        before = Snapshot(resources=(workspace(publicNetworkAccess=existing),))
         change = {"operation": "replace", "id": ID, "resource": workspace(publicNetworkAccess="D\u0130sabled")}
         assert admit(only, before, change, as_of=AS_OF).exit_code == 2
 
@@ -251,12 +251,12 @@ def test_a_word_in_other_letters_is_found_at_any_depth() -> None:
 def test_tags_are_read_wherever_a_resource_has_them(path: tuple[str, ...]) -> None:
     """A warning names both spellings; nothing but the tags is changed."""
 
-    def holding(tags: object) -> Any:
+    def tagged(tags: object) -> Any:
         return {"id": ID, path[0]: tags if len(path) == 1 else {"a": 1, path[1]: tags}}
 
-    read = resource_read(holding({"owner": "a", "D\u0430ta-Classification": "r\u0435stricted"}), b"\xc4\xb0")
+    read = resource_read(tagged({"owner": "a", "D\u0430ta-Classification": "r\u0435stricted"}), b"\xc4\xb0")
 
-    assert read.document == holding({"owner": "a", "data_classification": "restricted"})
+    assert read.document == tagged({"owner": "a", "data_classification": "restricted"})
     (problem,) = read.problems
     pointer = "/".join(("", *path))
     assert (problem.level, problem.place) == ("warning", ID)
@@ -307,8 +307,8 @@ def approval(**people: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("approver", ["anna@x\u200b", "\uff41nna@x", "\u0430nna@x"])
-def test_nobody_approves_in_other_letters_what_they_ask_for(approver: str, bundle: Bundle) -> None:
-    """The approver who looks like the one who asked is that person."""
+def test_no_one_approves_their_own_request_in_other_letters(approver: str, bundle: Bundle) -> None:
+    """The approver who looks like the requester is that person."""
     given = Approval.model_validate(approval(requestedBy="anna@x", approvedBy=approver))
 
     evaluation = checked(bundle, "AML-RBAC-104", approvals=(given,))
@@ -323,8 +323,8 @@ def test_a_disguised_approver_is_an_error(bundle: Bundle) -> None:
     evaluation = checked(bundle, "AML-RBAC-104", approvals=(given,))
 
     (problem,) = (one for one in evaluation.problems if one.level == "error")
-    said = r"`approvedBy` has letters of another script that look like ASCII: `b\u0435n@x`; write it in one script"
-    assert (problem.place, problem.message) == ("approval A-1", said)
+    message = r"`approvedBy` has letters of another script that look like ASCII: `b\u0435n@x`; write it in one script"
+    assert (problem.place, problem.message) == ("approval A-1", message)
     assert evaluation.exit_code == 2
 
 
@@ -338,7 +338,7 @@ def test_approvals_in_ascii_or_of_one_person_stay() -> None:
 
 
 def test_an_unread_tag_is_unread_in_every_spelling() -> None:
-    """So that what could say that work is regulated leaves it undecided."""
+    """So that what could state that work is regulated leaves it undecided."""
     reasons = {"/tags/data_classification": "why", "/tags/owner": "x", "/properties/tags/DataClassification": "why"}
 
     read = unreadable_read(reasons)
@@ -376,9 +376,9 @@ def test_a_classification_that_is_not_known_is_a_warning(bundle: Bundle) -> None
 
     evaluation = evaluate(only, Snapshot(resources=resources), as_of=AS_OF, parameters=given)
 
-    said = [problem for problem in evaluation.problems if problem.level == "warning"]
-    assert [problem.message.split("`")[1] for problem in said] == ["c3", "confidental"]
-    assert "did you mean `confidential`" in said[1].message
+    warnings = [problem for problem in evaluation.problems if problem.level == "warning"]
+    assert [problem.message.split("`")[1] for problem in warnings] == ["c3", "confidental"]
+    assert "did you mean `confidential`" in warnings[1].message
 
 
 def test_classifications_are_not_remarked_on_where_no_policy_reads_them(bundle: Bundle) -> None:
@@ -392,7 +392,7 @@ def test_classifications_are_not_remarked_on_where_no_policy_reads_them(bundle: 
 
 
 def test_a_change_remarks_on_the_words_that_it_brings(bundle: Bundle) -> None:
-    """As judging everything does: not on those that are there, and again once they were gone."""
+    """As a full evaluation does: not on those that are there, and again once they were gone."""
     first, second = ({**workspace({"data-classification": word}), "id": f"{ID}{word}"} for word in ("c3", "internal"))
     before = Snapshot(resources=(first, second))
     changes: list[list[JsonObject]] = [

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def log_of(folder: Path, level: str, *options: str) -> str:
-    """The log of a server that was asked for health, a decision without and with its token, and what does not exist."""
+    """The log of a server after requests for health, a decision without and with its token, and what does not exist."""
     given = ("--snapshot", "state.json", "--tokens", "tokens.txt", *options)
     with running(folder, *given, log_level=level) as (server, address):
         httpx.get(f"{address}/healthz")
@@ -91,9 +91,9 @@ def test_a_fault_is_logged_in_the_same_form(folder: Path, workers: str) -> None:
         lines = [orjson.loads(line) for line in server.stderr.read().splitlines()]
 
     assert lines
-    for said in lines:  # one for each attempt to read it
-        assert (said.keys(), said["level"], said["component"]) == (_ALL, "warning", "server")
-        assert said["message"].startswith("state: reload failed, the last good version stays active: ")
+    for entry in lines:  # one for each attempt to read it
+        assert (entry.keys(), entry["level"], entry["component"]) == (_ALL, "warning", "server")
+        assert entry["message"].startswith("state: reload failed, the last good version stays active: ")
 
 
 def test_the_schedule_logs_its_audits(folder: Path) -> None:
@@ -102,15 +102,15 @@ def test_the_schedule_logs_its_audits(folder: Path) -> None:
     ran = policyeng("audit", "schedule", "--once", "--policy", "bundle", "--log-format", "json", folder=folder)
 
     assert ran.returncode == 0, ran.stderr
-    said = orjson.loads(ran.stderr)
-    assert (said["component"], said["estate"], said["run"], said["parts"], said["failures"]) == (
+    entry = orjson.loads(ran.stderr)
+    assert (entry["component"], entry["estate"], entry["run"], entry["parts"], entry["failures"]) == (
         "schedule",
         "e",
         1,
         1,
         0,
     )
-    assert said["message"].startswith("e: run 1: 1 part, 0 failures ")
+    assert entry["message"].startswith("e: run 1: 1 part, 0 failures ")
 
 
 @pytest.mark.usefixtures("root_logger")

@@ -131,7 +131,7 @@ def test_names_that_are_no_secrets(name: str) -> None:
     ],
 )
 def test_shapes_of_secrets(secret: str) -> None:
-    """A text that looks like a secret is masked wherever it stands."""
+    """A text that looks like a secret is masked wherever it is."""
     assert masked(secret, "/properties/description") == MASK
     assert masked({"command": [secret]}) == {"command": [MASK]}
 
@@ -260,7 +260,7 @@ def test_every_shape_is_masked(shape: SecretRule) -> None:
     ],
 )
 def test_in_a_message_only_the_secret_is_masked(message: str, shown: str) -> None:
-    """The rest says what is wrong, and where."""
+    """The rest states what is wrong, and where."""
     assert masked_message(message) == shown
     assert masked_message(shown) == shown
 
@@ -289,7 +289,7 @@ def test_under_a_doubtful_name_only_random_text_is_masked(name: str, value: str,
 
 
 @pytest.mark.slow
-def test_what_the_repository_holds_reads_as_before() -> None:
+def test_the_files_of_the_repository_read_as_before() -> None:
     """Samples and the values in the cases of policies: nothing of them is masked that is no secret."""
     data = (path for folder in ("samples", "policies") for path in (ROOT / folder).rglob("*") if path.suffix in _DATA)
     files = [path for path in data if path.parent.name not in _WITH_SECRETS]
@@ -316,7 +316,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def test_only_text_is_masked() -> None:
-    """Numbers, booleans, null and empty text say nothing that must be hidden."""
+    """Numbers, booleans, null and empty text have nothing that must be hidden."""
     under = {"password": None, "hasPassword": True, "maxTokens": 4096, "token": "", "secrets": [1.5, False]}
     assert masked(under) == under
 
@@ -421,7 +421,7 @@ def _same_but_for_masks(value: object, shown: object) -> bool:
 
 @given(json_values, st.sampled_from(["password", "clientSecret", "sasToken", "AccountKey"]))
 def test_no_text_below_the_name_of_a_secret_is_left(value: object, name: str) -> None:
-    """Whatever stands there, only what describes or points is left of it."""
+    """Whatever the value, only what describes or points is left of it."""
     assert "hunter2-of-mine" not in json.dumps(masked({name: ["hunter2-of-mine", {"inner": "hunter2-of-mine"}, value]}))
 
 
@@ -459,6 +459,6 @@ def test_every_key_of_64_bytes_is_masked(key: bytes) -> None:
         ("PUBLIC_KEY_URL", "https://contoso.example", False, False),
     ],
 )
-def test_shapes_and_names_are_told_apart(name: str, text: str, by_shape: bool, by_name: bool) -> None:
+def test_shapes_and_names_are_distinguished(name: str, text: str, by_shape: bool, by_name: bool) -> None:
     """A policy treats a name that only may be one of secrets otherwise than a shape."""
     assert (has_secret_shape(text), names_secret(name, text)) == (by_shape, by_name)

@@ -40,8 +40,8 @@ DOCUMENTS: dict[str, object] = {
         "snapshotVersion": 1,
         "resources": [{"ID": ID, "TYPE": TYPE, "Properties": OPEN["properties"]}],
     },
-    "one REST answer": OPEN,
-    "one REST answer with the envelope in other letters": {"Id": ID, "Type": TYPE, "Properties": OPEN["properties"]},
+    "one REST response": OPEN,
+    "one REST response with the envelope in other letters": {"Id": ID, "Type": TYPE, "Properties": OPEN["properties"]},
     "a REST list": {"value": [OPEN]},
     "Resource Graph": {"count": 1, "data": [ROW]},
     "Resource Graph with a column in other letters": {
@@ -121,7 +121,7 @@ def test_formats_with_case_report_a_member_in_other_letters(name: str, bundle: B
 def test_the_same_member_twice_is_an_error_with_both_places(
     names: tuple[str, str], bundle: Bundle, baselines: Baselines, tmp_path: Path
 ) -> None:
-    """Nobody knows which of the two ARM takes, so nothing that reads it passes."""
+    """Which of the two ARM takes is unknown, so nothing that reads it passes."""
     cluster = next(
         one for one in baselines.resources.values() if "vmPriority" in one["properties"].get("properties", {})
     )

@@ -1,4 +1,4 @@
-"""Findings that pass are made when somebody asks for them."""
+"""Findings that pass are made on request."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_a_deep_copy_can_be_changed(copied: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize("copied", [dict, copy.copy, lambda value: value.copy(), lambda value: value | {}])
 def test_a_shallow_copy_can_be_changed_at_its_top(copied: Callable[[Any], Any]) -> None:
-    """What it holds is still shared, so it stays read-only."""
+    """Its content is still shared, so it stays read-only."""
     value = read_only(PLAIN)
     mine = copied(value)
     mine["x"] = 1

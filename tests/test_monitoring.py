@@ -48,8 +48,8 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     for content in (workspace("there", x=2), b"{"):
         for path in ("/v1/admit", "/v1/check"):
             asked(service, path, content)
-    (answer,) = got(service, "/metrics")
-    families = list(text_string_to_metric_families(answer.text))
+    (response,) = got(service, "/metrics")
+    families = list(text_string_to_metric_families(response.text))
     return {
         f"{family.name}{suffix}": {label for sample in family.samples for label in sample.labels}
         for family in families
@@ -91,7 +91,7 @@ def test_every_metric_of_ours_is_on_the_dashboard(metrics: dict[str, set[str]]) 
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_an_alert_says_what_to_do(rule: JsonObject) -> None:
+def test_an_alert_states_what_to_do(rule: JsonObject) -> None:
     """And shows only labels that its expression leaves."""
     assert rule["labels"]["severity"] in ("critical", "warning", "info")
     text = " ".join(rule["annotations"].values())

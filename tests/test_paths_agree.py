@@ -1,4 +1,4 @@
-"""Every path by which an estate is judged says the same."""
+"""Every path by which an estate is evaluated decides the same."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ BROKEN = Path(__file__).parent / "broken" / "paths"
 
 
 def tried(grounds: LawContext, document: JsonObject, parameters: JsonObject | None = None) -> Violation | None:
-    """What the law says of an estate."""
+    """The result of the law for an estate."""
     return violated(Trial(grounds, Example(document, parameters or {}, DEFAULT_AS_OF), "1"))
 
 
 def alike(grounds: LawContext) -> set[str]:
-    """The paths that judged alike."""
-    return {name for name in PATHS if grounds.remarks[f"paths: examples judged alike by `{name}`"]}
+    """The paths that evaluated alike."""
+    return {name for name in PATHS if grounds.remarks[f"paths: examples evaluated alike by `{name}`"]}
 
 
 @pytest.mark.slow
-def test_every_path_says_the_same_of_our_policies() -> None:
+def test_every_path_decides_the_same_of_our_policies() -> None:
     """An example with parameters, an exemption and every path."""
     grounds = LawContext(load_bundle())
-    # Of the first two admission has no say: there are names that ARM spells otherwise.
+    # Admission does not try the first two: there are names that ARM spells otherwise.
     examples = (example for example in islice(examples_of(grounds.bundle, 5), 2, 40) if example.parameters)
     trial = Trial(grounds, next(examples), "exempted")
 
@@ -56,7 +56,7 @@ def test_a_policy_that_looks_at_the_directory_is_found() -> None:
 
 @pytest.mark.slow
 def test_what_the_reader_refuses_is_refused_on_every_path(tmp_path: Path) -> None:
-    """One resource is none, so `load_snapshot` raises, the processes exit 2, and the rest is judged alike."""
+    """One resource is none, so `load_snapshot` raises, the processes exit 2, and the rest is evaluated alike."""
     text = rego("a", deny_when("input.resource.properties.x == 1"))
     grounds = LawContext(load_bundle(write(tmp_path, {"area/a/a.rego": text})))
 
@@ -65,7 +65,7 @@ def test_what_the_reader_refuses_is_refused_on_every_path(tmp_path: Path) -> Non
 
 
 def test_the_process_is_given_directories_data_selection_and_parameters(tmp_path: Path) -> None:
-    """Each of them decides a finding, so a path without it would differ."""
+    """Each decides a finding, so a path without it would differ."""
     parameters = """parameters: {limit: {type: object, default: {}}}"""
     by_parameter = rego("a", deny_when("input.parameters.limit.of[0] == input.resource.properties.x"), more=parameters)
     by_data = rego("b", deny_when("data.words[_] == input.resource.properties.x"), identity="T-A-2")
@@ -87,16 +87,16 @@ def test_the_process_is_given_directories_data_selection_and_parameters(tmp_path
     assert alike(grounds) == set(PATHS)
 
 
-def test_a_bundle_that_no_process_can_be_given_is_said_aloud(tmp_path: Path) -> None:
-    """One that was made in memory is judged here alone, and the run says so."""
+def test_a_bundle_that_no_process_can_be_given_is_reported(tmp_path: Path) -> None:
+    """One that was made in memory is evaluated here alone, and the run reports it."""
     read = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true"))}))
     made: Bundle = replace(read, digest="another")
     grounds = LawContext(made)
 
     assert tried(grounds, {"resources": [workspace()]}) is None
     assert alike(grounds) == {"policyeng.evaluate", "policyeng.load_snapshot", "policyeng.admit"}
-    said = "paths: `policyeng check` was not tried as a process: the bundle is not what its directories hold"
-    assert said in grounds.remarks
+    message = "paths: `policyeng check` was not tried as a process: the bundle is not that of its directories"
+    assert message in grounds.remarks
 
 
 def test_a_path_that_leaves_out_a_resource_in_silence_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +109,8 @@ def test_a_path_that_leaves_out_a_resource_in_silence_is_found(tmp_path: Path, m
     assert violation.message == "`policyeng.load_snapshot` gives other findings"
 
 
-def test_documents_are_judged_alike(tmp_path: Path) -> None:
-    """Policies of others judge the file as it was written, on every path that has a file."""
+def test_documents_are_evaluated_alike(tmp_path: Path) -> None:
+    """Policies of others evaluate the file as it was written, on every path that has a file."""
     text = "package main\nimport rego.v1\ndeny contains msg if {\n\tcount(input.resources) > 0\n\tmsg := `found`\n}\n"
     grounds = LawContext(load_bundle(write(tmp_path, {"policy/a.rego": text})))
 

@@ -28,7 +28,7 @@ THEIRS = {"pass", "fail", "unknown", "error", "none"}
 
 
 class Case(NamedTuple):
-    """One snapshot, and the answers about its first resource; `none` is no answer.
+    """One snapshot, and the outcomes for its first resource; `none` is no outcome.
 
     Attributes:
         name: the peer, its rule, our policy, and what the snapshot shows.
@@ -91,8 +91,8 @@ def _snapshot(case: dict[str, Any]) -> Snapshot:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_our_answer_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
-    """The built-in policy answers about the first resource what the table says."""
+def test_our_outcome_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
+    """The built-in policy has the outcome of the table for the first resource."""
     first = _resource(case.case["resources"][0])["id"]
     parameters = {case.policy: _complete(case.case["parameters"])} if "parameters" in case.case else {}
     found = policyeng.evaluate(bundle, _snapshot(case.case), as_of=AS_OF, parameters=parameters)
@@ -106,17 +106,17 @@ def test_our_answer_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
 
 
 def test_a_difference_has_a_reason() -> None:
-    """The answers are words that the table knows, and `why` is there where they differ and only there."""
-    answers = {case.name: (case.case["peer"], case.case["ours"], bool(case.case.get("why"))) for case in CASES}
+    """The outcomes are words that the table knows, and `why` is there where they differ and only there."""
+    outcomes = {case.name: (case.case["peer"], case.case["ours"], bool(case.case.get("why"))) for case in CASES}
 
-    assert len(answers) == len(CASES)
-    assert [name for name, (peer, ours, why) in answers.items() if (peer != ours) != why] == []
-    assert {ours for _, ours, _ in answers.values()} == OURS
-    assert {peer for peer, _, _ in answers.values()} <= THEIRS
+    assert len(outcomes) == len(CASES)
+    assert [name for name, (peer, ours, why) in outcomes.items() if (peer != ours) != why] == []
+    assert {ours for _, ours, _ in outcomes.values()} == OURS
+    assert {peer for peer, _, _ in outcomes.values()} <= THEIRS
 
 
 def test_every_defect_makes_a_difference() -> None:
-    """Each of the sixteen has a case in which the peer's answer is not ours."""
+    """Each of the sixteen has a case in which the peer's outcome is not ours."""
     differ = {entry["defect"] for entry in DEFECTS for case in entry["cases"].values() if case["peer"] != case["ours"]}
 
     assert differ == {f"P-{number:02}" for number in range(1, 17)}
@@ -128,14 +128,14 @@ class Row(NamedTuple):
     Attributes:
         rules: the keys of the facts about sources.
         theirs: the rule sets with the ids of their rules.
-        answers: `same`, `differs` or `only here`.
+        outcome: `same`, `differs` or `only here`.
         why: what ours does.
     """
 
     policy: str
     rules: str
     theirs: str
-    answers: str
+    outcome: str
     why: str
 
 
@@ -169,17 +169,17 @@ def test_the_page_has_every_policy_without_a_counterpart(bundle: policyeng.Bundl
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.policy)
-def test_the_page_says_what_the_cases_show(row: Row) -> None:
+def test_the_page_states_what_the_cases_show(row: Row) -> None:
     """A difference in the cases is one on the page; only what has no counterpart or no published condition has none."""
     cases = [case.case for case in CASES if case.policy == row.policy]
-    answers = {case["peer"] == case["ours"] for case in cases}
+    agreements = {case["peer"] == case["ours"] for case in cases}
 
     assert row.why
     if row.policy in UNPUBLISHED:
-        assert (row.answers, answers) == ("differs", set())
+        assert (row.outcome, agreements) == ("differs", set())
     else:
-        shown = "only here" if not cases else "differs" if False in answers else "same"
-        assert row.answers == shown
+        shown = "only here" if not cases else "differs" if False in agreements else "same"
+        assert row.outcome == shown
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.policy)

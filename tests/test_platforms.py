@@ -1,4 +1,4 @@
-"""A platform without `fcntl`, forks and owners of files, as Windows: what needs them says so, and the rest works."""
+"""A platform without `fcntl`, forks and owners of files, as Windows: what needs them reports it, and the rest works."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_checks_work(tmp_path: Path, jobs: str) -> None:
         ),
     ],
 )
-def test_what_needs_posix_says_so(tmp_path: Path, words: tuple[str, ...], what: str) -> None:
+def test_what_needs_posix_is_marked(tmp_path: Path, words: tuple[str, ...], what: str) -> None:
     """In one line with a remedy."""
     ran = run(tmp_path, *words)
 

@@ -1,4 +1,4 @@
-"""The catalogue as a whole: ids, titles, folders, sources, cases, and the case runner that holds them."""
+"""The catalogue as a whole: ids, titles, folders, sources, cases, and the case runner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EACH = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.id)
 
 
 def test_there_are_ten_cases_a_policy() -> None:
-    """On average; `make rego` finds out that the cases hold, and state what is absent."""
+    """On average; `make rego` finds out that the cases pass, and state what is absent."""
     files = [file for policy in POLICIES if (file := read_cases(policy))]
 
     assert sum(len(list(file.named())) for file in files) >= 10 * len(POLICIES)
@@ -61,8 +61,8 @@ def test_the_header_is_complete(policy: Policy) -> None:
 
 
 @EACH
-def test_parameters_say_what_they_mean_and_refuse_what_is_misspelt(policy: Policy) -> None:
-    """No text is taken as it comes, no number without a bound, and no object with members that nobody reads."""
+def test_parameters_are_described_and_refuse_what_is_misspelt(policy: Policy) -> None:
+    """No text is taken as it comes, no number without a bound, and no object with members that are not read."""
     for name, schema in policy.header.parameters.items():
         assert schema.get("description"), name
         assert list(_loose(schema)) == [], name
@@ -93,7 +93,7 @@ def test_there_are_passing_and_failing_cases(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", sweep(POLICIES, 8, lambda policy: policy.id))
 def test_what_regulated_work_or_a_stage_decides_explains_itself(bundle: Bundle, policy: Policy) -> None:
-    """Every denial of a fail case says in `because` which flag or tag, or which default, made the policy concern it.
+    """Every denial of a fail case states in `because` which flag or tag, or which default, made the policy concern it.
 
     A denial of a tag or a flag itself needs no such reason, and those of `PARTLY` need it where it decides.
     """
@@ -104,16 +104,18 @@ def test_what_regulated_work_or_a_stage_decides_explains_itself(bundle: Bundle, 
     explained = False
     assert file is not None
     for name, case in ((name, case) for outcome, name, case in file.named() if outcome == "fail"):
-        judged = evaluate(
+        evaluation = evaluate(
             alone,
             estate(baselines, case, name),
             as_of=case.as_of or DEFAULT_AS_OF,
             parameters={policy.id: case.parameters},
         )
-        denials = [denial for finding in judged.findings for denial in finding.denials if not _is_own(denial.path)]
-        said = [isinstance(denial.actual, dict) and isinstance(denial.actual.get("because"), str) for denial in denials]
-        assert policy.id in PARTLY or all(said), name
-        explained = explained or any(said)
+        denials = [denial for finding in evaluation.findings for denial in finding.denials if not _is_own(denial.path)]
+        because = [
+            isinstance(denial.actual, dict) and isinstance(denial.actual.get("because"), str) for denial in denials
+        ]
+        assert policy.id in PARTLY or all(because), name
+        explained = explained or any(because)
     assert explained or policy.id in TAG_ONLY
 
 
@@ -129,7 +131,7 @@ def test_titles_and_messages_are_unique(bundle: Bundle) -> None:
     ] == []
 
 
-def test_a_case_that_does_not_hold_is_found(tmp_path: Path) -> None:
+def test_a_failing_case_is_found(tmp_path: Path) -> None:
     """The runner can fail: a wrong outcome, a wrong path, a wrong absence."""
     more = "inspects: [/properties/n]\nwhen_absent: fail"
     cases = """
@@ -140,7 +142,7 @@ fail:
   wrong path: {patch: {properties: {n: 2}}, path: /elsewhere}
   right: {patch: {properties: {n: 2}}, path: /properties/x}
 not_judged:
-  judged after all: {patch: {properties: {n: 1}}}
+  evaluated after all: {patch: {properties: {n: 1}}}
 """
     policy = rego("a", deny_when("input.resource.properties.n > 1"), more=more)
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": policy, "area/a/cases.yaml": cases}))
@@ -151,14 +153,14 @@ not_judged:
         "wrong outcome": True,
         "wrong path": True,
         "right": False,
-        "judged after all": True,
+        "evaluated after all": True,
         "absent /properties/n": True,
     }
     assert bundle.policies[0].cases == tmp_path / "area/a/cases.yaml"
 
 
 @pytest.mark.parametrize(
-    ("cases", "said"),
+    ("cases", "message"),
     [
         ("baseline: workspac\npass: {x: {}}", "did you mean `workspace`"),
         ("baseline: workspace\npas: {x: {}}", "unknown key"),
@@ -169,11 +171,11 @@ not_judged:
         ("[1]", "not a mapping"),
     ],
 )
-def test_cases_that_are_not_well_formed_are_refused(tmp_path: Path, cases: str, said: str) -> None:
+def test_cases_that_are_not_well_formed_are_refused(tmp_path: Path, cases: str, message: str) -> None:
     """A misspelt key or baseline is never an empty test."""
     files = {"area/a/a.rego": rego("a", deny_when("true")), "area/a/cases.yaml": cases}
 
-    with pytest.raises(Exception, match=said) as refusal:
+    with pytest.raises(Exception, match=message) as refusal:
         list(run_cases(load_bundle(write(tmp_path, files))))
 
     assert refusal.value.__class__.__module__ == "policyeng.errors"

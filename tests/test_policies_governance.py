@@ -1,4 +1,4 @@
-"""What no `cases.yaml` can say of the policies on access, cost and operations, such as an incomplete snapshot."""
+"""What no `cases.yaml` can test of the policies on access, cost and operations, such as an incomplete snapshot."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from policyeng.testing.runner import run_cases
 from tests import test_policies
 from tests.bundles import write
 
-#: What an author changes in a scaffold, by language; the rule says that a cluster keeps no more than one node.
+#: What an author changes in a scaffold, by language; the rule is that a cluster keeps no more than one node.
 FIELD = "/properties/properties/scaleSettings/minNodeCount"
 FILLED = {
     "rego": {
@@ -89,7 +89,7 @@ def new(folder: Path, *arguments: str) -> Ran:
 
 @pytest.mark.parametrize("language", ["rego", "python"])
 def test_a_policy_that_is_filled_in_is_one_like_any_other(tmp_path: Path, language: str) -> None:
-    """Until then its cases fail; then they hold, and so does what every built-in policy has to fulfil."""
+    """Until then its cases fail; then they pass, and so does what every built-in policy has to fulfil."""
     made = new(tmp_path, "cost/idle_nodes", "--language", language, "--id", "AML-COST-901", "--severity", "low")
     assert (made.code, made.err) == (0, "")
     command = shlex.split(made.out.splitlines()[-1])
@@ -113,14 +113,14 @@ def test_a_policy_that_is_filled_in_is_one_like_any_other(tmp_path: Path, langua
     test_policies.test_id_folder_and_package_are_one_name(policy)
 
 
-@pytest.mark.parametrize("judges", ["workload", "approval", "microsoft.machinelearningservices/WORKSPACES", ""])
+@pytest.mark.parametrize("evaluates", ["workload", "approval", "microsoft.machinelearningservices/WORKSPACES", ""])
 @pytest.mark.parametrize("language", ["rego", "python"])
 def test_what_is_written_is_formatted_and_decides_nothing(
-    tmp_path: Path, opa: Path, root: Path, language: str, judges: str
+    tmp_path: Path, opa: Path, root: Path, language: str, evaluates: str
 ) -> None:
-    """It compiles for OPA strictly, has the form that its formatter gives, and no case holds, whatever it judges."""
-    judged = ("--judges", judges) if judges else ()
-    made = new(tmp_path, "acme/a_policy", "--language", language, "--title", 'He said "a: b": c\\d', *judged)
+    """It compiles for OPA strictly, is formatted as OPA does, and no case passes, whatever it evaluates."""
+    choice = ("--judges", evaluates) if evaluates else ()
+    made = new(tmp_path, "acme/a_policy", "--language", language, "--title", 'He said "a: b": c\\d', *choice)
     runs = list(run_cases(load_bundle(tmp_path / "policies")))
     ruff = (sys.executable, "-m", "ruff")
     options = ("--config", str(root / "pyproject.toml"), "--no-cache", str(tmp_path))
@@ -141,7 +141,7 @@ def test_what_is_written_is_formatted_and_decides_nothing(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("idle",), "`idle` is not AREA/NAME"),
         (("a/b/c",), "is not AREA/NAME"),
@@ -171,14 +171,16 @@ def test_what_is_written_is_formatted_and_decides_nothing(
         (("file/idle",), "cannot write the policy"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_written(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_is_refused_and_nothing_written(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
     """A wrong use: exit 3, with what would do."""
     write(tmp_path / "present", {"a/b/b.rego": "#   id: T-A-1\n", "file": ""})
     before = sorted(tmp_path.rglob("*"))
     made = new(tmp_path, *arguments, *(() if "--policy" in arguments else ("--policy", "present")))
 
     assert (made.code, made.out) == (3, "")
-    assert said in made.err
+    assert message in made.err
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -192,7 +194,7 @@ def test_what_cannot_be_is_refused_and_nothing_written(tmp_path: Path, arguments
     ],
 )
 def test_where_a_policy_goes(tmp_path: Path, files: dict[str, str], where: str) -> None:
-    """Into the current directory when it is a bundle or holds policies, else into `policies`."""
+    """Into the current directory when it is a bundle or has policies, else into `policies`."""
     new(write(tmp_path, files), "acme/idle")
 
     assert (tmp_path / where / "cases.yaml").is_file()
@@ -211,13 +213,13 @@ def test_where_a_policy_goes(tmp_path: Path, files: dict[str, str], where: str) 
     ],
 )
 def test_the_next_free_id(area: str, in_area: list[str], elsewhere: list[str], directory: str, identity: str) -> None:
-    """After the highest of the area; who owns it says the directory, by its policies or by its name."""
+    """After the highest of the area; the owner is that of the directory, by its policies or by its name."""
     assert next_id(area, in_area, elsewhere, directory) == identity
 
 
 @pytest.mark.parametrize("language", ["rego", "Python"])
 @pytest.mark.parametrize(
-    ("judges", "said", "unsaid"),
+    ("evaluates", "present", "absent"),
     [
         ("Workload", ("/purpose", "realtime-inference"), "computeType"),
         ("approval", ("/status", "granted"), "computeType"),
@@ -225,17 +227,17 @@ def test_the_next_free_id(area: str, in_area: list[str], elsewhere: list[str], d
         ("Microsoft.MachineLearningServices/workspaces", ("/properties/x",), "computeType"),
     ],
 )
-def test_examples_are_of_what_is_judged(
-    tmp_path: Path, language: str, judges: str, said: tuple[str, ...], unsaid: str
+def test_examples_are_of_what_is_evaluated(
+    tmp_path: Path, language: str, evaluates: str, present: tuple[str, ...], absent: str
 ) -> None:
     """How to narrow it; options are taken in any letters."""
-    made = new(tmp_path, "acme/a", "--judges", judges, "--language", language, "--severity", "HIGH")
+    made = new(tmp_path, "acme/a", "--judges", evaluates, "--language", language, "--severity", "HIGH")
     (rule,) = (path for path in (tmp_path / "policies/acme/a").iterdir() if path.stem == "a")
     text = rule.read_text(encoding="utf-8")
 
     assert made.code == 0
-    assert [word for word in said if word not in text] == []
-    assert unsaid not in text
+    assert [word for word in present if word not in text] == []
+    assert absent not in text
     assert load_bundle(tmp_path / "policies").policies[0].header.severity == "high"
 
 
@@ -259,7 +261,7 @@ def test_an_id_is_found_without_running_anything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("roots", "path", "after", "said"),
+    ("roots", "path", "after", "message"),
     [
         ('["lib", "acme"]', "acme/x", '["lib", "acme"]', ""),
         ('[""]', "acme/x", '[""]', ""),
@@ -270,20 +272,20 @@ def test_an_id_is_found_without_running_anything(tmp_path: Path) -> None:
         ('["acme/[a]"]', "new/x", '["acme/[a]"]', "add `new` to the `roots` in .manifest"),
     ],
 )
-def test_a_manifest_that_leaves_the_area_out(tmp_path: Path, roots: str, path: str, after: str, said: str) -> None:
-    """It gets the area, where nothing but that changes; else the user is told, since OPA refuses what lies outside."""
+def test_a_manifest_that_leaves_the_area_out(tmp_path: Path, roots: str, path: str, after: str, message: str) -> None:
+    """It gets the area, where nothing but that changes; else a message states it, as OPA refuses what lies outside."""
     manifest = '{"revision": "7.1", "roots": ROOTS, "metadata": {"a": [1]}}'
     write(tmp_path, {".manifest": manifest.replace("ROOTS", roots)})
     made = new(tmp_path, path)
 
     assert (tmp_path / ".manifest").read_text(encoding="utf-8") == manifest.replace("ROOTS", after)
-    assert said in made.out
-    assert said or "root" not in made.out
+    assert message in made.out
+    assert message or "root" not in made.out
     assert load_bundle(tmp_path).policies[0].header.since == "7.1"
 
 
-def test_what_is_lacking_is_said(tmp_path: Path) -> None:
-    """A type that no baseline has, and a signature that no longer holds."""
+def test_what_is_lacking_is_reported(tmp_path: Path) -> None:
+    """A type that no baseline has, and a signature that is no longer valid."""
     write(tmp_path, {".manifest": "{}", ".signatures.json": "{}"})
     other = new(tmp_path, "acme/a", "--judges", "Microsoft.Search/searchServices")
     close = new(tmp_path, "acme/b", "--judges", "Microsoft.MachineLearningServices/workspaces/compute")

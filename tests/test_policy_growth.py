@@ -30,7 +30,7 @@ SMALL = 8
 LARGE = FACTOR * SMALL
 #: Quadratic work takes 16 times as many steps, less what of it is linear.
 MOST = 4.2
-#: Without them AML-RBAC-104 asks for no role.
+#: Without them AML-RBAC-104 requires no role.
 PARAMETERS = {"AML-RBAC-104": {"approver_roles": ["Owner"]}}
 LINEAR = """
 deny contains "another has its id" if {

@@ -18,12 +18,12 @@ from policyeng import processes as module
 from policyeng.errors import EngineError
 from policyeng.processes import Lost, Processes, Task, processes, processors
 
-#: More than a pipe holds.
+#: More than a pipe can buffer.
 LARGE = 1 << 20
 
 
 class Doubling:
-    """A worker that cannot be pickled, since it holds a function of its own."""
+    """A worker that cannot be pickled, since it has a function of its own."""
 
     def __init__(self) -> None:
         self.double: Callable[[int], int] = lambda number: 2 * number
@@ -59,7 +59,7 @@ def ended(_: object, how: str) -> str:
 def raised(_: object, what: str) -> None:
     """Raise an error of ours, or one that cannot be pickled."""
     if what == "ours":
-        raise EngineError("it does not compile", place=("a.rego", "3"), remedy="mend it")
+        raise EngineError("it does not compile", place=("a.rego", "3"), remedy="fix it")
     error = ValueError("odd")
     error.held = lambda: None  # type: ignore[attr-defined]  # what pickle refuses
     raise error
@@ -72,7 +72,7 @@ def slept(_: object, seconds: float) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("ahead", [1, 3])
-def test_answers_come_in_the_order_of_the_tasks(count: int, ahead: int) -> None:
+def test_results_come_in_the_order_of_the_tasks(count: int, ahead: int) -> None:
     """Whichever process is done first; a forked one has the worker without its being pickled."""
     with processes(Doubling(), count, ahead=ahead) as spread:
         assert list(spread.each(doubled, [(number,) for number in range(9)])) == [2 * number for number in range(9)]
@@ -93,28 +93,28 @@ def test_a_new_process_is_sent_the_worker() -> None:
         assert list(spread.each(echoed, [("a",), ("b",)])) == ["a", "b"]
 
 
-def test_large_tasks_and_answers_block_nobody() -> None:
-    """Each side has more to send than a pipe holds, while the other has, too."""
+def test_large_tasks_and_results_do_not_block() -> None:
+    """Each side has more to send than a pipe can buffer, while the other has, too."""
     text = "x" * LARGE
     with processes(None, 2, ahead=4) as spread:
-        assert all(answer == text for answer in spread.each(echoed, [(text,)] * 12))
+        assert all(result == text for result in spread.each(echoed, [(text,)] * 12))
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [("killed", "was ended by SIGKILL"), ("exit", "ended with 7"), ("memory", "ran out of memory")],
 )
-def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, said: str) -> None:
+def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, message: str) -> None:
     """What it had been given besides is done by others."""
     words = ["a", "b", how, "c", "d", "e", "f"]
     with processes(None, 2, ahead=3) as spread:
         tasks: list[Task[object]] = [spread.submit(ended, word) for word in words]
         found = [spread.outcome(task) for task in tasks]
-    assert found == [Lost(said) if word == how else word for word in words]
+    assert found == [Lost(message) if word == how else word for word in words]
 
 
-def test_nobody_is_left() -> None:
-    """What no process can do any more is lost, too, and waited for by nobody."""
+def test_no_process_is_left() -> None:
+    """What no process can do any more is lost, too, and not waited for."""
     with processes(None, 2, ahead=2) as spread:
         tasks: list[Task[object]] = [spread.submit(ended, word) for word in ["killed", "killed", "a", "b"]]
         found = [spread.outcome(task) for task in tasks]
@@ -122,7 +122,7 @@ def test_nobody_is_left() -> None:
         assert spread.outcome(spread.submit(ended, "c")) == Lost("was ended by SIGKILL")
 
 
-def test_a_lost_answer_is_an_error_with_a_remedy() -> None:
+def test_a_lost_result_is_an_error_with_a_remedy() -> None:
     """For those that need all of them."""
     with processes(None, 1) as spread, pytest.raises(EngineError, match=r"was ended by SIGKILL.*`--jobs`"):
         list(spread.each(ended, [("killed",)]))
@@ -136,10 +136,10 @@ def test_what_a_task_raises_is_raised_here() -> None:
         with pytest.raises(RuntimeError, match="ValueError: odd"):
             list(spread.each(raised, [("odd",)]))
         assert list(spread.each(echoed, [("on",)])) == ["on"]
-    assert (ours.value.place, ours.value.remedy) == (("a.rego", "3"), "mend it")
+    assert (ours.value.place, ours.value.remedy) == (("a.rego", "3"), "fix it")
 
 
-def test_leaving_does_not_wait_for_what_was_asked() -> None:
+def test_leaving_does_not_wait_for_tasks() -> None:
     """As after an error or an interrupt."""
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -161,7 +161,7 @@ def test_a_platform_without_forks_does_the_tasks_here(monkeypatch: pytest.Monkey
         assert list(spread.each(whose, [()])) == [os.getpid()]
 
 
-def test_a_process_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_be_started_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a container allows no more."""
 
     def refuse() -> int:
@@ -198,14 +198,14 @@ def test_an_interrupt_ends_all_processes(number: int, tmp_path: Path) -> None:
     )
     _wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
     os.killpg(process.pid, number)
-    _, said = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
 
-    assert said.count("Traceback") == (number == signal.SIGINT)
+    assert err.count("Traceback") == (number == signal.SIGINT)
     _wait_until(lambda: not any(Path(f"/proc/{path.name}").exists() for path in tmp_path.iterdir()))
 
 
 def test_idle_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
-    """Even where it is killed, so that it can tell them nothing."""
+    """Even where it is killed, so that it cannot notify them."""
     script = _PARENT.replace("time.sleep(600)", "time.sleep(0)").replace(
         "* 2))", "* 2)); open(sys.argv[1] + '/done', 'w').close(); time.sleep(600)"
     )

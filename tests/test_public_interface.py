@@ -48,7 +48,7 @@ def test_importing_costs_nothing() -> None:
     )
 
 
-def test_evaluate_reads_the_clock_only_when_asked_to(root: Path) -> None:
+def test_evaluate_reads_the_clock_only_on_request(root: Path) -> None:
     """Without `as_of` an evaluation is of now, with one it is of then."""
     snapshot = policyeng.load_snapshot(root / "samples/workspaces/compliant.json")
     bundle = policyeng.load_bundle()
@@ -59,7 +59,7 @@ def test_evaluate_reads_the_clock_only_when_asked_to(root: Path) -> None:
 
 
 def test_the_error_tree_is_the_documented_one() -> None:
-    """Every class of the tree stands in its docstring with its exit code, and there are few."""
+    """Every class of the tree is in its docstring with its exit code, and there are few."""
     classes = [value for value in vars(errors).values() if isinstance(value, type)]
     own = [kind for kind in classes if issubclass(kind, errors.PolicyengError)]
 
@@ -97,7 +97,7 @@ def test_a_reason_takes_its_message_and_path_without_names() -> None:
 
 
 def test_an_exemption_has_times_with_a_zone() -> None:
-    """Without one nothing says when it begins and ends; `Exemption.model_validate` reads text."""
+    """Without one nothing states when it begins and ends; `Exemption.model_validate` reads text."""
     texts = {"id": "e", "policy": "P-1", "scope": "/s", "category": "waiver", "reason": "r", "owner": "o"}
     texts |= {"approved_by": "p", "created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-02-01T00:00:00Z"}
     make: Callable[..., Exemption] = Exemption

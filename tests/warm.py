@@ -25,12 +25,12 @@ ROOT = Path(__file__).parents[1]
 #: What runs on the side of the caller, with nothing but the standard library.
 CLIENT = """
 import json, os, socket, sys
-with socket.socket(socket.AF_UNIX) as asked:
-    asked.connect(sys.argv[1])
-    socket.send_fds(asked, [b"0"], [0, 1, 2])
-    asked.sendall(json.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)]).encode())
-    asked.shutdown(socket.SHUT_WR)
-    code = asked.recv(1)
+with socket.socket(socket.AF_UNIX) as client:
+    client.connect(sys.argv[1])
+    socket.send_fds(client, [b"0"], [0, 1, 2])
+    client.sendall(json.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)]).encode())
+    client.shutdown(socket.SHUT_WR)
+    code = client.recv(1)
 sys.exit(code[0] if code else 70)
 """
 
@@ -66,7 +66,7 @@ def _end(process: subprocess.Popen[bytes], path: Path) -> None:
 
 
 def _serve(path: str) -> None:
-    """Fork for each run that is asked for."""
+    """Fork for each requested run."""
     from policyeng.bundle import load_bundle
     from policyeng.engines.embedded import compile_rego
     from tests.command import policyeng as command
@@ -81,22 +81,22 @@ def _serve(path: str) -> None:
         listener.listen()
         os.write(1, b"ready\n")
         while True:
-            asked, _ = listener.accept()
+            connection, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
-                os._exit(_answer(asked))
-            asked.close()
+                os._exit(_respond(connection))
+            connection.close()
 
 
-def _answer(asked: socket.socket) -> int:
-    """Run what is asked for in a further process, and say how it ended."""
+def _respond(connection: socket.socket) -> int:
+    """Run a request in a further process, and return how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _, streams, _, _ = socket.recv_fds(asked, 1, 3)
-    text = b"".join(iter(lambda: asked.recv(65536), b""))
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    text = b"".join(iter(lambda: connection.recv(65536), b""))
     arguments, folder, environ = json.loads(text)
     process = os.fork()
     if process == 0:
-        asked.close()
+        connection.close()
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
@@ -108,7 +108,7 @@ def _answer(asked: socket.socket) -> int:
     _, status = os.waitpid(process, 0)
     code = os.waitstatus_to_exitcode(status)
     with contextlib.suppress(BrokenPipeError):
-        asked.sendall(bytes([code if code >= 0 else 128 - code]))
+        connection.sendall(bytes([code if code >= 0 else 128 - code]))
     return 0
 
 

@@ -32,7 +32,7 @@ def compute(name: str, kind: object, **details: object) -> JsonObject:
 
 
 def job(properties: object, **rest: object) -> JsonObject:
-    """A job of the workspace; a command unless it says otherwise."""
+    """A job of the workspace; a command unless stated otherwise."""
     filled = {"jobType": "Command", **properties} if isinstance(properties, dict) else properties
     return {"id": f"{WS}/jobs/j", "type": f"{ML}/jobs", "properties": filled, **rest}
 

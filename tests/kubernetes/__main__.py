@@ -24,17 +24,19 @@ _APPLIED = (httpx.codes.OK, httpx.codes.CREATED)
 
 
 class Run:
-    """One run: what it asks, checks and writes down."""
+    """One run: its requests, checks and transcript."""
 
     def __init__(self, cluster: Cluster, manifests: Manifests) -> None:
-        self.cluster, self.manifests, self.said = cluster, manifests, Transcript()
+        self.cluster, self.manifests, self.transcript = cluster, manifests, Transcript()
 
     # ------------------------------------------------------------ before
 
     def prepare(self) -> None:
-        """The kinds, the user's rights, and an object that nobody judged."""
-        version = self.cluster.ask("GET", "/version").json()["gitVersion"]
-        self.said.say(f"kube-apiserver {version}, etcd, and policyeng serve with the arguments of our Deployment")
+        """The kinds, the user's rights, and an object that was not evaluated."""
+        version = self.cluster.request("GET", "/version").json()["gitVersion"]
+        self.transcript.write(
+            f"kube-apiserver {version}, etcd, and policyeng serve with the arguments of our Deployment"
+        )
         for kind in kinds.KINDS:
             self.apply(kind.definition())
         for kind in kinds.KINDS:
@@ -54,141 +56,145 @@ class Run:
                 "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
             }
         )
-        self.said.head("before the webhook is registered, a failing object is stored")
+        self.transcript.head("before the webhook is registered, a failing object is stored")
         self.create(COMPUTE, kinds.compute("legacy", 1), 201)
         self.create(kinds.CLUSTER, kinds.managed_cluster(), 201)
         self.create(kinds.WORKSPACE, kinds.workspace("ws", "Disabled"), 201)
 
     def install(self, authority: Path | None) -> None:
         """Apply our manifests, every key of which the API server has to know."""
-        self.said.head("our manifests are applied, with `fieldValidation=Strict`")
+        self.transcript.head("our manifests are applied, with `fieldValidation=Strict`")
         for document in self.manifests.built("local"):
-            self.apply(document, say=True)
+            self.apply(document, shown=True)
         if authority is None:
-            self.said.say("the definitions of cert-manager are not there; its variant is not tried")
+            self.transcript.write("the definitions of cert-manager are not there; its variant is not tried")
             return
-        self.said.head("so is the variant for cert-manager, against its own definitions, as a dry run")
+        self.transcript.head("so is the variant for cert-manager, against its own definitions, as a dry run")
         for name in ("issuers", "certificates"):
             self.apply(yaml.safe_load((authority / f"cert-manager.io_{name}.yaml").read_text(encoding="utf-8")))
             self._await(f"/apis/cert-manager.io/v1/namespaces/{kinds.NAMESPACE}/{name}")
         for document in self.manifests.built("cert-manager"):
-            self.apply(document, say=True, dry=True)
+            self.apply(document, shown=True, dry=True)
 
     # ------------------------------------------------------------ steps
 
-    def judge(self) -> None:
+    def evaluate(self) -> None:
         """What a cluster's users see while the webhook is up."""
-        said = self.said
-        said.head("a violating object is refused, also in a dry run")
+        transcript = self.transcript
+        transcript.head("a violating object is refused, also in a dry run")
         self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008")
-        said.annotated(self.cluster.audited(COMPUTE.path()))
+        transcript.annotated(self.cluster.audited(COMPUTE.path()))
         self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008", dry=True)
-        said.head("so are those of samples/formats/manifests.yaml")
+        transcript.head("so are those of samples/formats/manifests.yaml")
         for document in yaml.safe_load_all((ROOT / "samples/formats/manifests.yaml").read_text(encoding="utf-8")):
             kind = next(each for each in kinds.KINDS if each.kind == document["kind"])
             self.create(kind, document, 403, "denied the request", dry=True)
-        said.head("a compliant one is stored, though not by a dry run")
+        transcript.head("a compliant one is stored, though not by a dry run")
         self.create(COMPUTE, kinds.compute("training", 0), 201, dry=True)
-        assert self.cluster.ask("GET", COMPUTE.path("training")).status_code == httpx.codes.NOT_FOUND
+        assert self.cluster.request("GET", COMPUTE.path("training")).status_code == httpx.codes.NOT_FOUND
         self.create(COMPUTE, kinds.compute("training", 0), 201)
-        said.head("an update that makes it worse is refused, and one that does not is stored")
+        transcript.head("an update that makes it worse is refused, and one that does not is stored")
         self.update(COMPUTE, kinds.compute("training", 2), 403, "AML-CMP-008")
         self.update(COMPUTE, kinds.compute("training", 0, most=3), 200)
-        said.head("an update that keeps an old failure is stored with a warning; one that adds to it is refused")
+        transcript.head("an update that keeps an old failure is stored with a warning; one that adds to it is refused")
         self.update(COMPUTE, _labelled(kinds.compute("legacy", 1)), 200, "AML-CMP-008 failed before")
         self.update(COMPUTE, kinds.compute("legacy", 2), 403, "AML-CMP-008")
-        said.head("an object of an old version is converted to the newest one, and evaluated as that")
+        transcript.head("an object of an old version is converted to the newest one, and evaluated as that")
         self.update(OLD, kinds.workspace("ws", "Enabled", OLD), 403, "AML-NET-001")
-        said.annotated(self.cluster.audited(OLD.path("ws")))
+        transcript.annotated(self.cluster.audited(OLD.path("ws")))
         self.create(OLD, kinds.workspace("open", "Enabled", OLD), 403, "AML-NET-001", dry=True)
         self.update(OLD, kinds.workspace("ws", "Disabled", OLD), 200)
-        said.head("what a policy cannot decide is refused, because the settings have `strict_unknown = true`")
+        transcript.head("what a policy cannot decide is refused, because the settings have `strict_unknown = true`")
         self.create(COMPUTE, kinds.compute("gpu", 0, size="Standard_NC6s_v3"), 403, "AML-SKU-105", dry=True)
-        said.head("a report in `status` is stored, whatever fails in `spec`")
+        transcript.head("a report in `status` is stored, whatever fails in `spec`")
         self.update(COMPUTE, {**kinds.compute("legacy", 1), "status": {"conditions": []}}, 200, below="/status")
         self.update(OLD, {**kinds.workspace("ws", "Enabled", OLD), "status": {"conditions": []}}, 200, below="/status")
-        said.head("an object that cannot be evaluated is refused")
+        transcript.head("an object that cannot be evaluated is refused")
         broken = kinds.compute("broken", 0)
         broken["spec"]["properties"]["kubernetes"] = {}
         self.create(COMPUTE, broken, 422, "several kinds of compute at once")
-        said.head("a deletion is evaluated too: two computes run on this cluster; an older operator serves its version")
+        transcript.head(
+            "a deletion is evaluated too: two computes run on this cluster; an older operator serves its version"
+        )
         self.delete(kinds.CLUSTER, "aks-ml", 403, "AML-OPS-103", dry=True)
         self.delete(kinds.CLUSTER, "aks-ml", 403, "other-versions.azure.policyeng.io")
         self.delete(COMPUTE, "training", 200)
-        said.head("a deletion that leaves Azure as it is changes nothing")
+        transcript.head("a deletion that leaves Azure as it is changes nothing")
         kept = kinds.managed_cluster()
         kept["metadata"]["annotations"] = {"serviceoperator.azure.com/reconcile-policy": "detach-on-delete"}
         self.update(kinds.CLUSTER, kept, 200)
         self.delete(kinds.CLUSTER, "aks-ml", 200)
-        said.head("an instance type of the Azure ML extension is evaluated as a part of the attached compute")
+        transcript.head("an instance type of the Azure ML extension is evaluated as a part of the attached compute")
         self.create(kinds.INSTANCE_TYPE, kinds.new(kinds.INSTANCE_TYPE, "gpu", {"resources": {}}), 201)
         self.untouched()
-        said.head("so are those in the namespace of the webhook, about which it is not asked")
+        transcript.head("so are those in the namespace of the webhook, about which it is not asked")
         place = COMPUTE.path(namespace="policyeng")
         self.create(COMPUTE, kinds.compute("anything", 1, namespace="policyeng"), 201, user=ADMIN, path=place)
 
     def untouched(self) -> None:
         """Objects of other kinds."""
-        self.said.head("objects of other kinds are stored without a message")
-        began = len(self.said.lines)
+        self.transcript.head("objects of other kinds are stored without a message")
+        began = len(self.transcript.lines)
         self.create(kinds.VAULT, kinds.new(kinds.VAULT, "kv", {"location": "anywhere"}), 201)
         self.delete(kinds.VAULT, "kv", 200)
         self.other_object()
-        assert not [line for line in self.said.lines[began:] if not line.startswith((">", "<"))]
+        assert not [line for line in self.transcript.lines[began:] if not line.startswith((">", "<"))]
 
     def other_object(self) -> None:
         """One that is no custom resource."""
         path = f"/api/v1/namespaces/{kinds.NAMESPACE}/configmaps"
         document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "any"}}
-        self._expect(f"{USER}: create ConfigMap any", 201, "", self.cluster.ask("POST", path, document, user=USER))
-        self._expect(f"{USER}: delete ConfigMap any", 200, "", self.cluster.ask("DELETE", f"{path}/any", user=USER))
+        self._expect(f"{USER}: create ConfigMap any", 201, "", self.cluster.request("POST", path, document, user=USER))
+        self._expect(f"{USER}: delete ConfigMap any", 200, "", self.cluster.request("DELETE", f"{path}/any", user=USER))
 
     def go_stale(self) -> None:
-        """What they see while nobody renews the snapshot, and when somebody does."""
-        self.said.head("with a snapshot that is too old nothing is decided; a new one is read when it arrives")
+        """What they see while the snapshot is not renewed, and when it is."""
+        self.transcript.head("with a snapshot that is too old nothing is decided; a new one is read when it arrives")
         self.manifests.take_snapshot(ago=timedelta(days=2))
-        self._await_answer(kinds.compute("training", 0), 500)
+        self._await_status(kinds.compute("training", 0), 500)
         self.create(COMPUTE, kinds.compute("training", 0), 500, "no decision: the state is")
         self.manifests.take_snapshot()
-        self._await_answer(kinds.compute("training", 0), 201)
+        self._await_status(kinds.compute("training", 0), 201)
         self.create(COMPUTE, kinds.compute("training", 0), 201, dry=True)
 
     def down(self) -> None:
         """What they see while it is not."""
-        self.said.head("without the webhook, what it would evaluate is refused, and nothing else")
+        self.transcript.head("without the webhook, what it would evaluate is refused, and nothing else")
         self.create(COMPUTE, kinds.compute("training", 0), 500, "failed calling webhook")
         self.delete(COMPUTE, "legacy", 500, "failed calling webhook")
         self.untouched()
 
     def again(self) -> None:
         """And when it is back."""
-        self.said.head("with the webhook again, what complies is stored")
+        self.transcript.head("with the webhook again, what complies is stored")
         self.create(COMPUTE, kinds.compute("training", 0), 201)
 
     def identify(self, log: Path) -> None:
-        """What they see where the webhook wants to know who asks it."""
-        self.said.head("with `client-certificate`, the API server sends one; without one only probes are answered")
+        """What they see where the webhook requires callers to identify themselves."""
+        self.transcript.head(
+            "with `client-certificate`, the API server sends one; without one only probes are answered"
+        )
         self.create(COMPUTE, kinds.compute("other", 1), 403, "AML-CMP-008")
         lines = log.read_text(encoding="utf-8").splitlines()
         [*_, entry] = (json.loads(line) for line in lines if line.startswith("{"))
-        self.said.say(f"    decision log: requested_by: {entry['requested_by']}")
+        self.transcript.write(f"    decision log: requested_by: {entry['requested_by']}")
         assert entry["requested_by"] == f"O=contoso,CN={CALLER}", entry
         probe = httpx.Client(base_url=self.manifests.url, verify=self.manifests.trust())
         with probe:
-            asked = [probe.get("/healthz"), probe.get("/readyz"), probe.post("/v1/admission-review", json={})]
-        for answer in asked:
-            self.said.say(f"> without a certificate: {answer.request.method} {answer.request.url.path}")
-            self.said.say(f"< {answer.status_code} {answer.reason_phrase}")
-        assert [answer.status_code for answer in asked] == [200, 200, 403]
+            responses = [probe.get("/healthz"), probe.get("/readyz"), probe.post("/v1/admission-review", json={})]
+        for response in responses:
+            self.transcript.write(f"> without a certificate: {response.request.method} {response.request.url.path}")
+            self.transcript.write(f"< {response.status_code} {response.reason_phrase}")
+        assert [response.status_code for response in responses] == [200, 200, 403]
 
     def heed(self) -> None:
-        """Wait until the API server asks the webhook and gets an answer."""
-        self._await_answer(kinds.compute("x", 1), 403)
+        """Wait until the API server calls the webhook and gets a response."""
+        self._await_status(kinds.compute("x", 1), 403)
 
-    def _await_answer(self, document: JsonObject, status: int) -> None:
+    def _await_status(self, document: JsonObject, status: int) -> None:
         wait(
-            lambda: self.cluster.ask("POST", COMPUTE.path(), document, dry=True).status_code == status,
-            f"the webhook is not asked, or does not answer with {status}",
+            lambda: self.cluster.request("POST", COMPUTE.path(), document, dry=True).status_code == status,
+            f"the webhook is not called, or does not respond with {status}",
         )
 
     # ------------------------------------------------------------ requests
@@ -205,41 +211,41 @@ class Run:
         dry: bool = False,
     ) -> None:
         """Create an object as a user, and expect a status and words of the message or the warnings."""
-        answer = self.cluster.ask("POST", path or kind.path(), document, user=user, dry=dry)
+        response = self.cluster.request("POST", path or kind.path(), document, user=user, dry=dry)
         how = f"create{' --dry-run' if dry else ''} {_called(document)}"
-        self._expect(f"{user}: {how}{_idle(document)}", status, words, answer)
+        self._expect(f"{user}: {how}{_idle(document)}", status, words, response)
 
     def update(self, kind: Custom, document: JsonObject, status: int, words: str = "", *, below: str = "") -> None:
         """Replace an object."""
         path = kind.path(document["metadata"]["name"])
-        current = self.cluster.ask("GET", path).json()
+        current = self.cluster.request("GET", path).json()
         whole = copy.deepcopy(document)
         whole["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
-        answer = self.cluster.ask("PUT", path + below, whole, user=USER)
-        self._expect(f"{USER}: replace {_called(document)}{below}{_idle(document)}", status, words, answer)
+        response = self.cluster.request("PUT", path + below, whole, user=USER)
+        self._expect(f"{USER}: replace {_called(document)}{below}{_idle(document)}", status, words, response)
 
     def delete(self, kind: Custom, name: str, status: int, words: str = "", *, dry: bool = False) -> None:
         """Delete an object."""
-        answer = self.cluster.ask("DELETE", kind.path(name), user=USER, dry=dry)
-        self._expect(f"{USER}: delete{' --dry-run' if dry else ''} {kind.kind} {name}", status, words, answer)
+        response = self.cluster.request("DELETE", kind.path(name), user=USER, dry=dry)
+        self._expect(f"{USER}: delete{' --dry-run' if dry else ''} {kind.kind} {name}", status, words, response)
 
-    def apply(self, document: JsonObject, *, say: bool = False, dry: bool = False) -> None:
+    def apply(self, document: JsonObject, *, shown: bool = False, dry: bool = False) -> None:
         """Apply an object as the administrator."""
-        answer = self.cluster.ask("PATCH", _path(document), document, dry=dry)
-        if say or answer.status_code not in _APPLIED:
-            self.said.heard(f"{ADMIN}: apply {_called(document)}", answer)
-        if answer.status_code not in _APPLIED or "warning" in answer.headers:
-            raise AssertionError(answer.text)
+        response = self.cluster.request("PATCH", _path(document), document, dry=dry)
+        if shown or response.status_code not in _APPLIED:
+            self.transcript.record(f"{ADMIN}: apply {_called(document)}", response)
+        if response.status_code not in _APPLIED or "warning" in response.headers:
+            raise AssertionError(response.text)
 
-    def _expect(self, asked: str, status: int, words: str, answer: httpx.Response) -> None:
-        self.said.heard(asked, answer)
-        heard = answer.text + str(answer.headers.get_list("warning"))
-        if answer.status_code != status or words not in heard:
-            raise AssertionError(f"{asked}: {answer.status_code} where {status} `{words}` should be: {heard}")
+    def _expect(self, request: str, status: int, words: str, response: httpx.Response) -> None:
+        self.transcript.record(request, response)
+        heard = response.text + str(response.headers.get_list("warning"))
+        if response.status_code != status or words not in heard:
+            raise AssertionError(f"{request}: {response.status_code} where {status} `{words}` should be: {heard}")
 
     def _await(self, path: str) -> None:
         """Wait until objects of a kind are served."""
-        wait(lambda: self.cluster.ask("GET", path).status_code == httpx.codes.OK, f"nothing is served at {path}")
+        wait(lambda: self.cluster.request("GET", path).status_code == httpx.codes.OK, f"nothing is served at {path}")
 
 
 def _path(document: JsonObject) -> str:
@@ -284,7 +290,7 @@ def main() -> None:
             try:
                 _all_steps(run, given.cert_manager)
             finally:
-                text = "\n".join(run.said.lines) + "\n"
+                text = "\n".join(run.transcript.lines) + "\n"
                 if given.transcript is not None:
                     given.transcript.write_text(text, encoding="utf-8")
                 sys.stdout.write(text)
@@ -295,7 +301,7 @@ def _all_steps(run: Run, authority: Path | None) -> None:
     run.install(authority)
     with run.manifests.serving():
         run.heed()
-        run.judge()
+        run.evaluate()
         run.go_stale()
     run.down()
     with run.manifests.serving():

@@ -19,7 +19,7 @@ from policyeng.models import JsonObject
 from tests.certificates import Root, write_secret
 
 ADMIN, USER = "admin", "data-scientist"
-#: Who the API server is for webhooks that ask.
+#: The identity of the API server for webhooks that require one.
 CALLER = "kube-apiserver"
 _READY_WITHIN = 120.0
 _LAST_WORDS = 4000
@@ -32,7 +32,7 @@ _AUDIT = {
 
 
 def free_port() -> int:
-    """A port on loopback that nobody listens on."""
+    """A port on loopback that no process listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -41,14 +41,14 @@ def free_port() -> int:
 
 @contextmanager
 def running(command: Sequence[str | Path], log: Path, environ: Mapping[str, str] | None = None) -> Iterator[None]:
-    """A process that ends with the block, its output in a file; what it said last is shown where the block fails."""
+    """A process that ends with the block, its output in a file; the end of it is shown where the block fails."""
     with log.open("ab") as output:
         process = subprocess.Popen(list(map(str, command)), stdout=output, stderr=output, env=environ)
         try:
             yield
         except BaseException:
-            said = log.read_text(encoding="utf-8", errors="replace")[-_LAST_WORDS:]
-            sys.stderr.write(f"--- {command[0]} (exit {process.poll()})\n{said}\n")
+            last_words = log.read_text(encoding="utf-8", errors="replace")[-_LAST_WORDS:]
+            sys.stderr.write(f"--- {command[0]} (exit {process.poll()})\n{last_words}\n")
             raise
         finally:
             process.terminate()
@@ -60,7 +60,7 @@ def running(command: Sequence[str | Path], log: Path, environ: Mapping[str, str]
 
 
 class Cluster:
-    """The API server, asked as one of its users."""
+    """The API server, called as one of its users."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self._url = url
@@ -73,7 +73,7 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def ask(
+    def request(
         self, method: str, path: str, document: object = None, *, user: str = ADMIN, dry: bool = False
     ) -> httpx.Response:
         """Send a request; what it carries is read strictly, and PATCH is server-side apply."""
@@ -92,7 +92,7 @@ class Cluster:
     def is_ready(self) -> bool:
         """Whether it serves."""
         try:
-            return self.ask("GET", "/readyz").status_code == httpx.codes.OK
+            return self.request("GET", "/readyz").status_code == httpx.codes.OK
         except httpx.TransportError:
             return False
 
@@ -112,7 +112,7 @@ def control_plane(etcd: Path, apiserver: Path, folder: Path, webhook: str, clien
         etcd: the program.
         apiserver: the other.
         folder: for all that they write.
-        webhook: the host and port of a webhook that is shown a certificate where it asks for one.
+        webhook: the host and port of a webhook that is shown a certificate where it requires one.
         clients: what signs that.
     """
     write_secret(folder)
@@ -157,7 +157,7 @@ def control_plane(etcd: Path, apiserver: Path, folder: Path, webhook: str, clien
 
 
 def _write_admission(folder: Path, webhook: str, clients: Root) -> None:
-    """What the API server shows to a webhook that asks for a certificate, as `docs/kubernetes.md` has it."""
+    """What the API server shows to a webhook that requires a certificate, as `docs/kubernetes.md` has it."""
     certificate, key = clients.issue(folder, CALLER)
     user = {"client-certificate": str(certificate), "client-key": str(key)}
     callers = {"apiVersion": "v1", "kind": "Config", "users": [{"name": webhook, "user": user}]}
@@ -170,7 +170,7 @@ def _write_admission(folder: Path, webhook: str, clients: Root) -> None:
 
 
 def wait(until: Callable[[], bool], otherwise: str) -> None:
-    """Wait until something holds.
+    """Wait until a condition is true.
 
     Raises:
         TimeoutError: it does not in time.

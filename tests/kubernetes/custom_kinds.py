@@ -1,4 +1,4 @@
-"""The kinds of objects of a run: definitions that take any `spec`, and objects that are judged."""
+"""The kinds of objects of a run: definitions that take any `spec`, and objects that are evaluated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Custom(NamedTuple):
     version: str
     kind: str
     plural: str
-    #: Versions that are served beside `version`, which is the one that is stored.
+    #: Versions that are served in addition to `version`, which is the one that is stored.
     others: tuple[str, ...] = ()
 
     @property
@@ -68,7 +68,7 @@ COMPUTE = Custom(_ML_GROUP, "v1api20240401", "WorkspacesCompute", "workspacescom
 #: As an older operator serves it: without the version that the first webhook names.
 CLUSTER = Custom("containerservice.azure.com", "v1api20231001", "ManagedCluster", "managedclusters")
 INSTANCE_TYPE = Custom("amlarc.azureml.com", "v1alpha1", "InstanceType", "instancetypes")
-#: Of the operator too, and none that is judged.
+#: Of the operator too, and none that is evaluated.
 VAULT = Custom("keyvault.azure.com", "v1api20230701", "Vault", "vaults")
 KINDS = (WORKSPACE, COMPUTE, CLUSTER, INSTANCE_TYPE, VAULT)
 

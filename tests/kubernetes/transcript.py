@@ -1,4 +1,4 @@
-"""What was asked of the API server and what it said, for people to read."""
+"""The requests to the API server and its responses, for people to read."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ class Transcript:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def say(self, text: str = "") -> None:
+    def write(self, text: str = "") -> None:
         """Write a line."""
         self.lines.append(_AGE.sub("N seconds old", _ADDRESS.sub("127.0.0.1:PORT", text)))
 
     def head(self, text: str) -> None:
         """Begin a step."""
-        self.say()
-        self.say(f"== {text}")
+        self.write()
+        self.write(f"== {text}")
 
-    def heard(self, asked: str, answer: httpx.Response) -> None:
-        """Write what was asked and the answer: its status, its message and its warnings."""
-        said: JsonObject = answer.json()
-        reason = said.get("reason", answer.reason_phrase) if answer.is_error else answer.reason_phrase
-        self.say(f"> {asked}")
-        self.say(f"< {answer.status_code} {reason}")
-        if answer.is_error:
-            for line in str(said["message"]).splitlines():
-                self.say(f"    {line}")
-        for warning in answer.headers.get_list("warning"):
-            self.say(f"    Warning: {warning.partition(' - ')[2].strip(chr(34))}")
+    def record(self, request: str, response: httpx.Response) -> None:
+        """Write a request and its response: the status, its message and its warnings."""
+        body: JsonObject = response.json()
+        reason = body.get("reason", response.reason_phrase) if response.is_error else response.reason_phrase
+        self.write(f"> {request}")
+        self.write(f"< {response.status_code} {reason}")
+        if response.is_error:
+            for line in str(body["message"]).splitlines():
+                self.write(f"    {line}")
+        for warning in response.headers.get_list("warning"):
+            self.write(f"    Warning: {warning.partition(' - ')[2].strip(chr(34))}")
 
     def annotated(self, annotations: Mapping[str, object]) -> None:
         """Write what the API server's audit log has of our decision; its id and digest, which are new, as such."""
         for key, value in sorted(annotations.items()):
             if key.startswith("azure.policyeng.io/"):
                 new = key.endswith(("decision-id", "digest"))
-                self.say(f"    audit: {key}: {'...' if new else value}")
+                self.write(f"    audit: {key}: {'...' if new else value}")

@@ -1,4 +1,4 @@
-"""How laws hold admission: against everything judged, and against what check says before and after a change."""
+"""How laws check admission: against a full evaluation, and against check before and after a change."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from policyeng.verify.generators.examples import Examples
 from policyeng.verify.generators.json_mutations import draw_boolean
 from policyeng.verify.laws.law import Trial, Violation
 from policyeng.verify.laws.read_laws import list_read_pointers
-from tests.laws.asked import Answer, Asked
 from tests.laws.changing import changes_of_estate
+from tests.laws.queries import PathResult, Query
 
 #: How many changes of one state are tried.
 _CHANGES = 4
@@ -45,7 +45,7 @@ _LATER = (0, 0, 1, 40, 400)
 
 
 def unlike_the_whole(trial: Trial, name: str, snapshot: Snapshot) -> Violation | None:
-    """The first decision on a drawn change that is another when everything is judged; None if there is none.
+    """The first decision on a drawn change that is another after a full evaluation; None if there is none.
 
     `snapshot` is that of the example, from wherever it was read.
     """
@@ -54,11 +54,11 @@ def unlike_the_whole(trial: Trial, name: str, snapshot: Snapshot) -> Violation |
     for _ in range(_CHANGES):
         before = _drawn(random, trial, snapshot) if draw_boolean(random, _AFTER_OTHERS) else ()
         changes = _drawn(random, trial, apply_changes(snapshot, before).snapshot)
-        judging = _judging(random, trial)
-        found = _unlike(trial, basis, changes, judging, before)
+        options = _draw_options(random, trial)
+        found = _unlike(trial, basis, changes, options, before)
         if found is not None:  # on a machine without time to spare a pair may have met its deadline: once more, anew
             fresh = AdmissionSession(trial.bundle, snapshot, trial.example.parameters)
-            found = _unlike(trial, fresh, changes, judging, before)
+            found = _unlike(trial, fresh, changes, options, before)
         if found is not None:
             return found
         trial.grounds.remark(name, "changes decided alike from what they can affect and from everything", 1)
@@ -70,7 +70,7 @@ def unlike_the_whole_in_turns(trial: Trial, name: str, snapshot: Snapshot, turns
     random = trial.random(f"{name}/turns")
     basis = AdmissionSession(trial.bundle, snapshot, trial.example.parameters)
     pool = [change for _ in range(3) for change in _drawn(random, trial, snapshot)]
-    judgings = [_judging(random, trial) for _ in range(3)]
+    judgings = [_draw_options(random, trial) for _ in range(3)]
     before: tuple[Change, ...] = ()
     for _ in range(turns):
         way = random.randrange(4)
@@ -90,11 +90,11 @@ def _unlike(
     trial: Trial,
     basis: AdmissionSession,
     changes: Sequence[Change],
-    judging: AdmissionOptions,
+    options: AdmissionOptions,
     before: Sequence[Change],
 ) -> Violation | None:
-    whole = decided_wholly(basis.bundle, basis.snapshot, changes, judging, trial.example.parameters, before)
-    return _differing(whole, basis.decide(changes, judging, before), changes, before)
+    whole = decided_wholly(basis.bundle, basis.snapshot, changes, options, trial.example.parameters, before)
+    return _differing(whole, basis.decide(changes, options, before), changes, before)
 
 
 def _drawn(random: Random, trial: Trial, state: Snapshot) -> tuple[Change, ...]:
@@ -104,12 +104,12 @@ def _drawn(random: Random, trial: Trial, state: Snapshot) -> tuple[Change, ...]:
     others = [one for one in other if all(isinstance(one.get(key), str) and one[key] for key in ("id", "type"))]
     read: list[Change] = []
     for change in changes_of_estate(random, state, others, list_read_pointers(trial.grounds)):
-        with suppress(InputError):  # a member that stands twice, for one
+        with suppress(InputError):  # a duplicate member, for one
             read += changes_of(change, trial.bundle.spellings)
     return tuple(read)
 
 
-def _judging(random: Random, trial: Trial) -> AdmissionOptions:
+def _draw_options(random: Random, trial: Trial) -> AdmissionOptions:
     """A clock, exemptions, a gate and modes."""
     examples: Examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
     exemptions = trial.example.exemptions
@@ -142,10 +142,10 @@ def _differing(
         if one[member] != other[member]:
             lines = [f"before: {change.operation} {change.id}" for change in before]
             lines += [*(f"{change.operation} {change.id}" for change in changes), f"in `{member}`"]
-            lines += _only("judging everything", one[member], other[member])
-            lines += _only("judging what it can affect", other[member], one[member])
+            lines += _only("full evaluation", one[member], other[member])
+            lines += _only("evaluation of what it can affect", other[member], one[member])
             first = next(iter(_apart(one[member], other[member])), {})
-            message = "a change is decided otherwise when everything is judged"
+            message = "a change is decided otherwise by a full evaluation"
             return Violation(message, str(first.get("policy", "")), str(first.get("resource", "")), tuple(lines))
     return None
 
@@ -171,13 +171,13 @@ def allowed_otherwise(trial: Trial, gate: Severity) -> Violation | None:
     random = trial.random("admission")
     changes = _drawn(random, trial, trial.snapshot)
     clock, parameters = trial.example.as_of, trial.example.parameters
-    judging = AdmissionOptions(clock, fail_on=gate, blame=Blame.INTRODUCED)
-    decision = AdmissionSession(trial.bundle, trial.snapshot, parameters).decide(changes, judging)
+    options = AdmissionOptions(clock, fail_on=gate, blame=Blame.INTRODUCED)
+    decision = AdmissionSession(trial.bundle, trial.snapshot, parameters).decide(changes, options)
     after = apply_changes(trial.snapshot, changes)
     if any(problem.level == "error" for problem in decision.problems):
-        return None if not decision.allowed else Violation("a change that cannot be judged is allowed")
-    judged = evaluate(trial.bundle, after.snapshot, as_of=clock, parameters=parameters)
-    before, now = _failing(trial.evaluation, gate), _failing(judged, gate)
+        return None if not decision.allowed else Violation("a change that cannot be evaluated is allowed")
+    evaluation = evaluate(trial.bundle, after.snapshot, as_of=clock, parameters=parameters)
+    before, now = _failing(trial.evaluation, gate), _failing(evaluation, gate)
     fresh = sorted(now.keys() - before.keys())
     if fresh and decision.allowed:
         return Violation("a change is allowed and a failure is new after it", *_named(fresh[0]))
@@ -209,16 +209,16 @@ def _failing(evaluation: Evaluation, gate: Severity) -> dict[_Key, list[str]]:
     return found
 
 
-def admitted(asked: Asked) -> Answer | None:
+def admitted(query: Query) -> PathResult | None:
     """An estate that comes to be, by changes: what is found of it is what `check` finds once it is there.
 
     A decision lists nothing that passes, no owners, nor again what is undecided of approvals and declared workloads.
     """
-    trial = asked.trial
+    trial = query.trial
     ids = [resource.get("id") for resource in trial.snapshot.resources]
-    if asked.refused or trial.bundle.wanted["documents"] or not ids or len(set(map(str, ids))) < len(ids):
+    if query.refused or trial.bundle.wanted["documents"] or not ids or len(set(map(str, ids))) < len(ids):
         return None
-    snapshot = asked.inputs.snapshot
+    snapshot = query.inputs.snapshot
     changes = [
         Change(
             operation=Operation.CREATE,
@@ -228,30 +228,32 @@ def admitted(asked: Asked) -> Answer | None:
         )
         for resource in snapshot.resources
     ]
-    if not _are_plain(changes, trial.bundle):  # a state is taken as it stands, and a change as ARM reads it
-        trial.grounds.remark("paths", "examples that admission would read otherwise than they stand", 1)
+    if not _are_plain(changes, trial.bundle):  # a state is taken as it is, and a change as ARM reads it
+        trial.grounds.remark("paths", "examples that admission would read otherwise than they are written", 1)
         return None
     empty = snapshot.model_copy(update=_NOTHING)
-    decision: Decision = policyeng.admit(trial.bundle, empty, changes, standing=True, **asked.options)  # type: ignore[arg-type]  # of `Asked`
-    judged: Evaluation = policyeng.evaluate(trial.bundle, snapshot, **asked.options)  # type: ignore[arg-type]  # the same
+    decision: Decision = policyeng.admit(trial.bundle, empty, changes, standing=True, **query.options)  # type: ignore[arg-type]  # of `Query`
+    evaluation: Evaluation = policyeng.evaluate(trial.bundle, snapshot, **query.options)  # type: ignore[arg-type]  # the same
     named = {lowered(resource["id"]) for resource in snapshot.resources}
-    told = [*decision.denied, *decision.warned, *decision.undecided, *decision.exempted, *decision.standing]
+    findings = [*decision.denied, *decision.warned, *decision.undecided, *decision.exempted, *decision.standing]
     silent = [
         finding
-        for finding in judged.findings
+        for finding in evaluation.findings
         if finding.outcome is Outcome.PASS or lowered(finding.resource) not in named
     ]
-    answer = asked.answer(render(judged.model_copy(update={"findings": (*silent, *told)})), asked.expected.exit_code)
-    found = asked.expected.findings
+    result = query.result(
+        render(evaluation.model_copy(update={"findings": (*silent, *findings)})), query.expected.exit_code
+    )
+    found = query.expected.findings
     rows = {
         pair: {**row, **{key: found.get(pair, {}).get(key) for key in ("location", "owner") if key in row}}
-        for pair, row in answer.findings.items()
+        for pair, row in result.findings.items()
     }
-    return Answer(rows, None, answer.exit_code)
+    return PathResult(rows, None, result.exit_code)
 
 
 def _are_plain(changes: Sequence[Change], bundle: Bundle) -> bool:
-    """Whether ARM reads changes as they stand: no names in other letters, no white space around words."""
+    """Whether ARM reads changes as they are written: no names in other letters, no white space around words."""
     try:
         return list(changes_of(changes, bundle.spellings)) == changes
     except InputError:

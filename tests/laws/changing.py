@@ -21,7 +21,7 @@ from policyeng.verify.generators.json_mutations import (
 
 #: How many resources are changed at once.
 _AT_ONCE = (1, 1, 1, 1, 2, 3, 6)
-#: What the tags of a resource become, now and then: environments and classifications that policies tell apart.
+#: What the tags of a resource become, now and then: environments and classifications that policies distinguish.
 _TAGS = ("production", "dev", "regulated", "confidential", "hbi", "")
 
 
@@ -36,17 +36,17 @@ def changes_of_estate(
         others: resources that may come, such as those of another estate.
         pointers: fields that are changed more often than others, such as those that policies inspect.
     """
-    held = [resource for resource in snapshot.resources if _is_named(resource)]
+    existing = [resource for resource in snapshot.resources if _is_named(resource)]
     made = []
     for _ in range(random.choice(_AT_ONCE)):
-        if not held or draw_boolean(random, 0.05):
+        if not existing or draw_boolean(random, 0.05):
             made.append(_unfounded(random))
             continue
-        resource = random.choice(held)
+        resource = random.choice(existing)
         if draw_boolean(random, 0.2):
             # What others lie in, or look to, is changed more often than its number makes likely.
-            resource = random.choice([one for one in held if lowered(one["type"]) == WORKSPACE_TYPE] or held)
-        made.append(_change(random, resource, held, others, pointers))
+            resource = random.choice([one for one in existing if lowered(one["type"]) == WORKSPACE_TYPE] or existing)
+        made.append(_change(random, resource, existing, others, pointers))
     return made
 
 
@@ -65,7 +65,7 @@ def _unfounded(random: Random) -> Change:
 def _change(
     random: Random,
     resource: JsonObject,
-    held: Sequence[JsonObject],
+    existing: Sequence[JsonObject],
     others: Sequence[JsonObject],
     pointers: Sequence[str],
 ) -> Change:
@@ -74,12 +74,12 @@ def _change(
     if kind == 0:
         return Change(operation=Operation.DELETE, id=identity)
     if kind == 1:
-        return _replacing(random, copied_object(random.choice([*others, *held])))
+        return _replacing(random, copied_object(random.choice([*others, *existing])))
     if kind == 2:
-        beside = copied_object(resource)
-        beside["id"] = f"{beside['id']}-{random.randrange(3)}"
-        return _replacing(random, beside)
-    edited = _edited(random, resource, held, pointers)
+        copy = copied_object(resource)
+        copy["id"] = f"{copy['id']}-{random.randrange(3)}"
+        return _replacing(random, copy)
+    edited = _edited(random, resource, existing, pointers)
     if kind <= 4:
         patch = {
             key: value for key, value in edited.items() if value != resource.get(key) and key not in ("id", "type")
@@ -89,11 +89,13 @@ def _change(
     if draw_boolean(random, 0.15):
         edited["id"] = _spelled(random, edited["id"])
     if draw_boolean(random, 0.1):
-        edited["type"] = random.choice(held)["type"]
+        edited["type"] = random.choice(existing)["type"]
     return _replacing(random, edited)
 
 
-def _edited(random: Random, resource: JsonObject, held: Sequence[JsonObject], pointers: Sequence[str]) -> JsonObject:
+def _edited(
+    random: Random, resource: JsonObject, existing: Sequence[JsonObject], pointers: Sequence[str]
+) -> JsonObject:
     """A resource with a few values changed: anywhere, where policies look, in its tags, or to what else there is."""
     edited = copied_object(resource)
     for _ in range(random.choice((1, 1, 2, 3))):
@@ -109,7 +111,7 @@ def _edited(random: Random, resource: JsonObject, held: Sequence[JsonObject], po
             key = random.choice([*tags, "environment", "data-classification"])
             edited["tags"] = tags | {key: random.choice(_TAGS)}
         else:
-            _moved(random, edited, [one["id"] for one in held])
+            _moved(random, edited, [one["id"] for one in existing])
     return edited
 
 

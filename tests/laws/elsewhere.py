@@ -11,10 +11,10 @@ _SUBSCRIPTION = re.compile(r'(?i)(/subscriptions/[^/"]+)')
 _STATED = ("approvals", "workloads", "quotas", "metrics")
 
 
-def beside_its_copy(snapshot: Snapshot) -> Snapshot:
+def with_its_copy(snapshot: Snapshot) -> Snapshot:
     """A snapshot with everything in it a second time, in subscriptions of other names.
 
-    What has no subscription cannot lie in another one and is not copied; nor are principals, whom subscriptions share.
+    What has no subscription cannot lie in another one and is not copied; nor are principals, which subscriptions share.
     """
     resources = [resource for resource in snapshot.resources if _SUBSCRIPTION.match(str(resource.get("id")))]
     copies: list[JsonObject] = json.loads(_renamed(json.dumps(resources)))

@@ -1,4 +1,4 @@
-"""An exemption changes nothing but its mark, and only while it is in force."""
+"""An exemption changes nothing but its mark, and only while it is active."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from policyeng.facts.ids import is_at_or_under, scopes_of
 from policyeng.models import Evaluation, Exemption, Finding, Outcome
 from policyeng.verify.laws.law import Trial, Violation, find_first_difference
 
-#: Days by which the middle of an exemption's life is off the clock: in force, expired, and not yet begun.
+#: Days by which the middle of an exemption's life is off the clock: active, expired, and not yet begun.
 _SHIFTS = (0, 0, -400, 400)
 
 
 def drawn(random: Random, evaluation: Evaluation) -> Exemption | None:
-    """An exemption for a failure that has an ARM id, in force or not; None where there is no such failure."""
+    """An exemption for a failure that has an ARM id, active or not; None where there is no such failure."""
     failures = [entry for entry in evaluation.findings if entry.outcome is Outcome.FAIL and _is_at_home(entry)]
     if not failures:
         return None
@@ -40,12 +40,12 @@ def drawn(random: Random, evaluation: Evaluation) -> Exemption | None:
 
 
 def _is_at_home(finding: Finding) -> bool:
-    """Whether scopes are held against the id that is reported; an approval has a scope of its own."""
+    """Whether scopes are compared with the id that is reported; an approval has a scope of its own."""
     return finding.resource.startswith("/") and finding.resource_type != "approval"
 
 
 def violated(trial: Trial) -> Violation | None:
-    """What an exemption changes beside its mark, or marks that it does not cover."""
+    """What an exemption changes besides its mark, or marks that it does not cover."""
     plain = trial.evaluation
     exemption = drawn(trial.random("exemptions"), plain)
     if exemption is None:
@@ -53,7 +53,7 @@ def violated(trial: Trial) -> Violation | None:
     exempted = trial.evaluate(exemptions=[exemption])
     found = find_first_difference(plain, exempted, _unmarked)
     if found is not None:
-        return replace(found, message="with an exemption it says something else of what it judges")
+        return replace(found, message="an exemption changes another finding")
     before = by_pair(plain)
     exemptable = {policy.id for policy in trial.bundle.policies if policy.header.exemptable}
     for pair, finding in by_pair(exempted).items():
@@ -72,7 +72,7 @@ def _unmarked(finding: Finding) -> object:
 
 
 def _covers(exemption: Exemption, finding: Finding, as_of: datetime) -> bool:
-    """Whether the mark is due: for a failure of its policy at or under its scope while it is in force."""
+    """Whether the mark is due: for a failure of its policy at or under its scope while it is active."""
     return (
         finding.outcome is Outcome.FAIL
         and finding.policy == exemption.policy

@@ -18,9 +18,9 @@ from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE
 from tests.writers.azure_cli_values import seconds
 
-#: Which workspace files are of that do not say it; the writers take no other.
+#: The workspace of files that do not name one; the writers take no other.
 _WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws-ml"
-#: What is stated beside the resources, and is so whatever format they come in.
+#: What is stated in addition to the resources, the same in every format.
 _STATED = ("scope", "taken_at", *STATED, "incomplete")
 _NAME = "formats"
 #: Removes quotes and spaces.
@@ -42,31 +42,31 @@ class Compared(NamedTuple):
 
 
 def compared(trial: Trial, name: str) -> Compared:
-    """Write an example's resources in a format, read them back, and judge both."""
+    """Write an example's resources in a format, read them back, and evaluate both."""
     resources, files = written(name, trial.snapshot.resources)
     if not resources:
         return Compared()
     inputs = _read(files)
     for problem in inputs.problems:
-        if problem.level == "error":  # refused aloud, so no verdict stands on it
+        if problem.level == "error":  # refused with a message, so no verdict depends on it
             return Compared(refused=problem.message)
-    beside = {field: getattr(trial.snapshot, field) for field in _STATED}
-    arm = Snapshot(resources=tuple(resources)).model_copy(update=beside)
-    other = inputs.snapshot.model_copy(update=beside)
+    stated = {field: getattr(trial.snapshot, field) for field in _STATED}
+    arm = Snapshot(resources=tuple(resources)).model_copy(update=stated)
+    other = inputs.snapshot.model_copy(update=stated)
     return _differences(trial.evaluate(arm), trial.evaluate(other))
 
 
 def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], dict[str, bytes]]:
-    """The resources of an estate that a format can say, as they are before deployment, and the files that say them."""
-    said: list[JsonObject] = []
+    """The resources of an estate that a format can state, as they are before deployment, and their files."""
+    outputs: list[JsonObject] = []
     files: dict[str, bytes] = {}
     before = [_before_deployment(entry) for entry in estate if isinstance(entry.get("type"), str)]
     for number, writer in enumerate(WRITERS[name]):
         own = [entry for entry in before if sayable(writer, entry)]
-        said += own
+        outputs += own
         if own:
             files |= {f"{number}/{file}": content for file, content in writer.write(own).items()}
-    return said, files
+    return outputs, files
 
 
 def _before_deployment(resource: JsonObject) -> JsonObject:
@@ -101,19 +101,19 @@ def _stated(value: object) -> object:
 
 
 def _read(files: Mapping[str, bytes]) -> Inputs:
-    said = normalize_context(SCOPE, _WORKSPACE, {})
+    context = normalize_context(SCOPE, _WORKSPACE, {})
     if len(files) == 1:
-        return read_inputs(["-"], stdin=next(iter(files.values())), context=said)
+        return read_inputs(["-"], stdin=next(iter(files.values())), context=context)
     with TemporaryDirectory() as folder:
         for file, content in files.items():
             path = Path(folder, file)
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-        return read_inputs([folder], context=said)
+        return read_inputs([folder], context=context)
 
 
 def _differences(arm: Evaluation, other: Evaluation) -> Compared:
-    """What both decide; where the format is unknown it says why, and its own tests hold what it cannot carry."""
+    """What both decide; where the format is unknown it states why, and its own tests check what it cannot carry."""
     ours, theirs = by_pair(arm), by_pair(other)
     decided, different = 0, []
     for pair in sorted({*ours, *theirs}):
@@ -128,7 +128,7 @@ def _differences(arm: Evaluation, other: Evaluation) -> Compared:
 
 
 def _agree(arm: Finding, other: Finding) -> bool:
-    """Whether a format says what ARM says; of a failure it may leave a part unknown, and then say the less of it."""
+    """Whether a format decides as ARM does; of a failure it may leave a part unknown, and then report less of it."""
     ours, theirs = _denials(arm), _denials(other)
     return arm.outcome is other.outcome and (theirs <= ours if other.unknowns else theirs == ours)
 
@@ -138,7 +138,7 @@ def _denials(finding: Finding) -> Counter[str]:
 
     ARM states the region of a compute in two places, and others in one. Two minutes may be 120 seconds.
     """
-    said = [
+    denials = [
         {
             **denial.model_dump(mode="json"),
             "actual": _same_for_same_length(str(denial.actual)).translate(_NO_SPELLING),
@@ -146,7 +146,7 @@ def _denials(finding: Finding) -> Counter[str]:
         }
         for denial in finding.denials
     ]
-    return Counter(lowered(str(denial)) for denial in said)
+    return Counter(lowered(str(denial)) for denial in denials)
 
 
 def _same_for_same_length(text: str) -> str:
@@ -158,7 +158,7 @@ def _same_for_same_length(text: str) -> str:
 
 
 def violated(trial: Trial) -> Violation | None:
-    """What another format says otherwise; one of those that decide anything."""
+    """What another format decides otherwise; one of those that decide anything."""
     chance = trial.random(_NAME)
     for name in chance.sample(sorted(WRITERS), len(WRITERS)):
         outcome = compared(trial, name)
@@ -169,12 +169,12 @@ def violated(trial: Trial) -> Violation | None:
         if outcome.decided:
             trial.grounds.remark(_NAME, f"findings compared with `{name}`", outcome.decided)
             return None
-    trial.grounds.remark(_NAME, "examples of which no format says what is decided", 1)
+    trial.grounds.remark(_NAME, "examples of which no format states what is decided", 1)
     return None
 
 
 def _difference(name: str, arm: Finding | None, other: Finding | None) -> Violation:
     shown = arm or other
     lines = (f"in ARM shape: {format_finding(arm)}", f"as {name}: {format_finding(other)}")
-    message = "what another format says is judged otherwise than the same in ARM shape"
+    message = "another format is evaluated otherwise than the same in ARM shape"
     return Violation(message, shown.policy if shown else "", shown.resource if shown else "", lines)

@@ -8,7 +8,7 @@ from policyeng.evaluation import exit_code, fails
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, Snapshot, lowered
 from policyeng.verify.laws.law import Trial, Violation
 from tests.laws.admitting import allowed_otherwise, unlike_the_whole
-from tests.laws.elsewhere import beside_its_copy
+from tests.laws.elsewhere import with_its_copy
 
 #: So many findings of an example are turned into failures and errors.
 _MOST = 5
@@ -52,7 +52,7 @@ def _by_estates(trial: Trial, gate: Severity, random: Random) -> Violation | Non
     if target is not None and (larger := _with_another(trial.snapshot, target)):
         policies, what = {target.policy}, "a failing resource once more"
     else:
-        larger, policies = beside_its_copy(trial.snapshot), {finding.policy for finding in denied}
+        larger, policies = with_its_copy(trial.snapshot), {finding.policy for finding in denied}
         what = "the same estate once more in another subscription"
     after = trial.evaluate_prepared(trial.ready(larger).only(lambda policy, _: policy.id in policies))
     for policy in sorted(policies):
@@ -74,7 +74,7 @@ def _exit(evaluation: Evaluation, policy: str, gate: Severity) -> int:
 
 
 def _with_another(snapshot: Snapshot, failing: Finding) -> Snapshot | None:
-    """The snapshot with a copy of a failing resource beside it; None where the resource is only stated."""
+    """The snapshot with a copy of a failing resource next to it; None where the resource is only stated."""
     identity = lowered(failing.resource)
     for resource in snapshot.resources:
         if lowered(str(resource.get("id"))) == identity:

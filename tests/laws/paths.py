@@ -1,4 +1,4 @@
-"""Check, admission and audit agree, and every other path by which the same thing is judged."""
+"""Check, admission and audit agree, and every other path by which the same thing is evaluated."""
 
 from __future__ import annotations
 
@@ -19,68 +19,68 @@ from policyeng.sources import load_snapshot, read_exemptions
 from policyeng.verify.example_documents import is_sayable, snapshot_text, toml_of
 from policyeng.verify.laws.law import LawContext, Trial, Violation
 from tests.laws.admitting import admitted, unlike_the_whole
-from tests.laws.asked import Answer, Asked
 from tests.laws.processes import audited, can_audit, checked
+from tests.laws.queries import PathResult, Query
 
 _NAME = "paths"
 
 
-def _evaluate(asked: Asked) -> Answer | None:
-    """A snapshot that a program builds; of what a reader refuses, and of documents, it has no say.
+def _evaluate(query: Query) -> PathResult | None:
+    """A snapshot that a program builds; what a reader refuses, and documents, are not part of it.
 
-    It says itself what is not known of its resources, in the words of the reader.
+    It states itself what is not known of its resources, in the words of the reader.
     """
-    if asked.refused or asked.trial.bundle.wanted["documents"]:
+    if query.refused or query.trial.bundle.wanted["documents"]:
         return None
-    trial = asked.trial
-    read = asked.inputs.snapshot
+    trial = query.trial
+    read = query.inputs.snapshot
     built = trial.snapshot.model_copy(update={"covers": read.covers, "unreadable": read.unreadable})
-    judged: Evaluation = policyeng.evaluate(trial.bundle, built, **asked.options)  # type: ignore[arg-type]  # as above
-    answer = asked.placed(asked.answer(render(judged), judged.exit_code))
-    return Answer(answer.findings, None, answer.exit_code)
+    evaluation: Evaluation = policyeng.evaluate(trial.bundle, built, **query.options)  # type: ignore[arg-type]  # as above
+    result = query.placed(query.result(render(evaluation), evaluation.exit_code))
+    return PathResult(result.findings, None, result.exit_code)
 
 
-def _load_snapshot(asked: Asked) -> Answer:
+def _load_snapshot(query: Query) -> PathResult:
     """A file that a program reads whole or not at all."""
     try:
-        snapshot = load_snapshot(asked.file, **asked.trial.bundle.wanted)
-    except InputError:  # aloud, which is all that it says of what the others judge in part
-        expected = asked.expected
-        return Answer(expected.findings if asked.refused else {}, None, 2)
-    judged: Evaluation = policyeng.evaluate(asked.trial.bundle, snapshot, **asked.options)  # type: ignore[arg-type]  # as above
-    answer = asked.answer(render(judged), judged.exit_code)
-    return Answer(answer.findings, None, answer.exit_code)
+        snapshot = load_snapshot(query.file, **query.trial.bundle.wanted)
+    except InputError:  # with a message, which is all of its result where the others evaluate a part
+        expected = query.expected
+        return PathResult(expected.findings if query.refused else {}, None, 2)
+    evaluation: Evaluation = policyeng.evaluate(query.trial.bundle, snapshot, **query.options)  # type: ignore[arg-type]  # as above
+    result = query.result(render(evaluation), evaluation.exit_code)
+    return PathResult(result.findings, None, result.exit_code)
 
 
-#: Every path by which an estate is judged, by the name that a violation gives it; None where it is not open.
-PATHS: Mapping[str, Callable[[Asked], Answer | None]] = {
+#: Every path by which an estate is evaluated, by the name that a violation gives it; None where it is not open.
+PATHS: Mapping[str, Callable[[Query], PathResult | None]] = {
     "policyeng.evaluate": _evaluate,
     "policyeng.load_snapshot": _load_snapshot,
     "policyeng.admit": admitted,
-    "policyeng check FILE": lambda asked: checked(asked, str(asked.file)),
-    "policyeng check -": lambda asked: checked(asked, "-"),
-    "policyeng check FILE --jobs 2": lambda asked: checked(asked, str(asked.file), "--jobs", "2"),
+    "policyeng check FILE": lambda query: checked(query, str(query.file)),
+    "policyeng check -": lambda query: checked(query, "-"),
+    "policyeng check FILE --jobs 2": lambda query: checked(query, str(query.file), "--jobs", "2"),
     "policyeng audit run": audited,
 }
 
 
 def violated(trial: Trial) -> Violation | None:
-    """The first path that says something else."""
+    """The first path with another result."""
     naming = trial.grounds.once(_NAME, lambda: _naming(trial.grounds))
     with TemporaryDirectory() as folder:
-        asked = _asked(trial, Path(folder).resolve(), naming)
+        query = _query(trial, Path(folder).resolve(), naming)
         for name, path in PATHS.items():
-            answer = path(asked)
-            if answer is None:
+            result = path(query)
+            if result is None:
                 continue
-            if found := _difference(name, asked.expected, answer):
+            if found := _difference(name, query.expected, result):
                 return found
-            trial.grounds.remark(_NAME, f"examples judged alike by `{name}`", 1)
+            trial.grounds.remark(_NAME, f"examples evaluated alike by `{name}`", 1)
         # As it was read: then findings have places in the file, which a change can take from them.
-        return unlike_the_whole(trial, _NAME, asked.inputs.snapshot)
+        return unlike_the_whole(trial, _NAME, query.inputs.snapshot)
 
 
-def _asked(trial: Trial, folder: Path, naming: Sequence[str] | None) -> Asked:
+def _query(trial: Trial, folder: Path, naming: Sequence[str] | None) -> Query:
     parameters = {
         policy: {name: value for name, value in own.items() if is_sayable(value)}
         for policy, own in trial.example.parameters.items()
@@ -88,7 +88,7 @@ def _asked(trial: Trial, folder: Path, naming: Sequence[str] | None) -> Asked:
     # An empty one, too: it ends the search for the configuration in the directories above.
     (folder / "policyeng.toml").write_text(toml_of(parameters), encoding="utf-8")
     (folder / "snapshot.json").write_text(snapshot_text(trial.example), encoding="utf-8")
-    return Asked(trial, folder, parameters, _exempted(trial, folder), naming)
+    return Query(trial, folder, parameters, _exempted(trial, folder), naming)
 
 
 def _exempted(trial: Trial, folder: Path) -> Sequence[Exemption]:
@@ -107,23 +107,26 @@ def _exempted(trial: Trial, folder: Path) -> Sequence[Exemption]:
     return () if read.problems else read.exemptions
 
 
-def _difference(name: str, expected: Answer, answer: Answer) -> Violation | None:
-    """What a path says otherwise, the first of it; None if nothing."""
-    for pair in sorted({*expected.findings, *answer.findings}):
-        here, there = expected.findings.get(pair), answer.findings.get(pair)
+def _difference(name: str, expected: PathResult, result: PathResult) -> Violation | None:
+    """The first difference of a path; None if there is none."""
+    for pair in sorted({*expected.findings, *result.findings}):
+        here, there = expected.findings.get(pair), result.findings.get(pair)
         if here != there:
             shown = here or there or {}
             lines = (
-                f"read and judged here: {_line(here, there)}",
+                f"read and evaluated here: {_line(here, there)}",
                 f"by {name}: {_line(there, here)}",
-                *_spoken(answer),
+                *_spoken(result),
             )
             return Violation(f"`{name}` gives other findings", pair[0], str(shown.get("resource")), lines)
-    if answer.problems is not None and answer.problems != expected.problems:
-        lines = (f"read and judged here: {json.dumps(expected.problems)}", f"by {name}: {json.dumps(answer.problems)}")
+    if result.problems is not None and result.problems != expected.problems:
+        lines = (
+            f"read and evaluated here: {json.dumps(expected.problems)}",
+            f"by {name}: {json.dumps(result.problems)}",
+        )
         return Violation(f"`{name}` gives other problems", lines=lines)
-    if answer.exit_code != expected.exit_code:
-        lines = (f"read and judged here: {expected.exit_code}", f"by {name}: {answer.exit_code}")
+    if result.exit_code != expected.exit_code:
+        lines = (f"read and evaluated here: {expected.exit_code}", f"by {name}: {result.exit_code}")
         return Violation(f"`{name}` ends with another exit code", lines=lines)
     return None
 
@@ -135,13 +138,13 @@ def _line(finding: JsonObject | None, other: JsonObject | None) -> str:
     return json.dumps({key: value for key, value in finding.items() if not other or value != other.get(key)})
 
 
-def _spoken(answer: Answer) -> Sequence[str]:
+def _spoken(result: PathResult) -> Sequence[str]:
     """Why there is no finding at all."""
-    return () if answer.findings or not answer.problems else (f"it says: {answer.problems[0].get('message')}",)
+    return () if result.findings or not result.problems else (f"problem: {result.problems[0].get('message')}",)
 
 
 def _naming(grounds: LawContext) -> Sequence[str] | None:
-    """How a process is given the bundle; None, and said aloud, where it cannot be."""
+    """How a process is given the bundle; None, and reported, where it cannot be."""
     bundle = grounds.bundle
     roots = [str(root.resolve()) for root in bundle.roots if root.resolve() != built_in_root()]
     if reason := _lost(bundle, roots) if sys.executable else "no Python is known to start one with":
@@ -164,4 +167,4 @@ def _lost(bundle: Bundle, roots: Sequence[str]) -> str:
         return str(error)
     headers = {policy.id: policy.header for policy in again.policies}
     same = all(headers.get(policy.id) == policy.header for policy in bundle.policies)
-    return "" if same and again.digest == bundle.digest else "the bundle is not what its directories hold"
+    return "" if same and again.digest == bundle.digest else "the bundle is not that of its directories"

@@ -1,4 +1,4 @@
-"""The command line as a path of judging: a process in a directory and an environment that hold nothing else."""
+"""The command line as a path of evaluation: a process in a directory and an environment with nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import policyeng
 from policyeng.models import JsonObject
-from tests.laws.asked import Answer, Asked
+from tests.laws.queries import PathResult, Query
 
 #: Seconds that a process has for one estate.
 _PATIENCE = 600
@@ -36,25 +36,25 @@ _NEEDED = (
 _ELSEWHERE = {"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"}
 
 
-def checked(asked: Asked, given: str, *more: str) -> Answer | None:
-    """What `policyeng check` says of a file, or of standard input."""
-    if asked.naming is None:
+def checked(query: Query, given: str, *more: str) -> PathResult | None:
+    """The output of `policyeng check` for a file, or for standard input."""
+    if query.naming is None:
         return None
-    ended = _ended(asked, "check", *_judging(asked), "--format", "json", *more, given)
-    return _answer(asked, ended.stdout, ended)
+    ended = _ended(query, "check", *_options(query), "--format", "json", *more, given)
+    return _result(query, ended.stdout, ended)
 
 
-def audited(asked: Asked) -> Answer | None:
+def audited(query: Query) -> PathResult | None:
     """What is in the store after `policyeng audit run`, which keeps no places but those of resources."""
-    if asked.naming is None or not can_audit():
+    if query.naming is None or not can_audit():
         return None
-    store = ("--store", f"sqlite:///{asked.folder / 'audits.db'}")
-    ended = _ended(asked, "audit run", *_judging(asked), "--input", str(asked.file), "--estate", "law", *store)
-    report = _ended(asked, "audit report", "--format", "json", *store)
-    named = report.stdout.replace(f'"{asked.file.name}'.encode(), b'"<stdin>')  # the part, which is no path
-    answer = asked.placed(_answer(asked, named, ended))
-    # What concerns exemptions is said of the whole run, before what is said of its parts.
-    return replace(answer, problems=sorted(answer.problems or (), key=_is_of_exemption))
+    store = ("--store", f"sqlite:///{query.folder / 'audits.db'}")
+    ended = _ended(query, "audit run", *_options(query), "--input", str(query.file), "--estate", "law", *store)
+    report = _ended(query, "audit report", "--format", "json", *store)
+    named = report.stdout.replace(f'"{query.file.name}'.encode(), b'"<stdin>')  # the part, which is no path
+    result = query.placed(_result(query, named, ended))
+    # Problems of exemptions are of the whole run, and come before those of its parts.
+    return replace(result, problems=sorted(result.problems or (), key=_is_of_exemption))
 
 
 def _is_of_exemption(problem: JsonObject) -> bool:
@@ -66,28 +66,28 @@ def can_audit() -> bool:
     return all(find_spec(name) for name in ("sqlalchemy", "alembic"))
 
 
-def _judging(asked: Asked) -> Sequence[str]:
-    words = [*(asked.naming or ()), "--as-of", asked.trial.example.as_of.isoformat()]
-    return [*words, "--exemptions", str(asked.folder / "exemptions.json")] if asked.exemptions else words
+def _options(query: Query) -> Sequence[str]:
+    words = [*(query.naming or ()), "--as-of", query.trial.example.as_of.isoformat()]
+    return [*words, "--exemptions", str(query.folder / "exemptions.json")] if query.exemptions else words
 
 
-def _ended(asked: Asked, command: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+def _ended(query: Query, command: str, *words: str) -> subprocess.CompletedProcess[bytes]:
     kept = {name: os.environ[name] for name in _NEEDED if name in os.environ}
     sources = os.pathsep.join(filter(None, [str(Path(policyeng.__file__).parents[1]), kept.get("PYTHONPATH")]))
     return subprocess.run(  # our own command line, with files that we wrote
         [sys.executable, "-P", "-m", "policyeng", *command.split(), *words],
-        input=asked.file.read_bytes() if words[-1] == "-" else b"",
+        input=query.file.read_bytes() if words[-1] == "-" else b"",
         capture_output=True,
-        cwd=asked.folder,
+        cwd=query.folder,
         env={**kept, **_ELSEWHERE, "PYTHONPATH": sources},
         timeout=_PATIENCE,
         check=False,
     )
 
 
-def _answer(asked: Asked, report: bytes, ended: subprocess.CompletedProcess[bytes]) -> Answer:
+def _result(query: Query, report: bytes, ended: subprocess.CompletedProcess[bytes]) -> PathResult:
     try:
-        return asked.answer(report.decode(), ended.returncode)
+        return query.result(report.decode(), ended.returncode)
     except (KeyError, ValueError):
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
-        return Answer({}, [{"message": said[-1] if said else "nothing"}], ended.returncode)
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
+        return PathResult({}, [{"message": lines[-1] if lines else "nothing"}], ended.returncode)

@@ -16,14 +16,14 @@ from policyeng.report.csv import BYTE_ORDER_MARK, unguarded
 from policyeng.report.escaping import visible
 
 #: A policy and a resource; the resource is empty where a format names it in prose alone.
-Told = tuple[str, str]
+Line = tuple[str, str]
 
 _GITHUB = re.compile(r"::(?:error|warning|notice) (?:.*,)?title=([^,:]*+)::(.*)", re.DOTALL)
 _AZURE_DEVOPS = re.compile(r"##vso\[task\.logissue [^\]]*\bcode=([^;\]]*);\].*")
 
 
-def said(evaluation: Evaluation, name: str) -> list[Told]:
-    """What a report of that name tells of: failures, or whatever needs a reader where it has no word for outcomes."""
+def lines_of(evaluation: Evaluation, name: str) -> list[Line]:
+    """The lines of a report of that name: failures, or whatever needs a reader where it has no word for outcomes."""
     counting = [finding for finding in evaluation.findings if finding.exemption is None]
     failures = [finding for finding in counting if finding.outcome is Outcome.FAIL]
     if name == "json":
@@ -44,7 +44,7 @@ def _on_a_line(text: str) -> str:
     return " ".join(visible(text).split()) or "-"
 
 
-def _oscal(text: str) -> list[Told]:
+def _oscal(text: str) -> list[Line]:
     (result,) = orjson.loads(text)["assessment-results"]["results"]
     return [
         (observation["title"], subject["title"])
@@ -54,7 +54,7 @@ def _oscal(text: str) -> list[Told]:
     ]
 
 
-def _json(text: str) -> list[Told]:
+def _json(text: str) -> list[Line]:
     findings = orjson.loads(text)["findings"]
     return [
         (entry["policy"], entry["resource"])
@@ -63,12 +63,12 @@ def _json(text: str) -> list[Told]:
     ]
 
 
-def _sarif(text: str) -> list[Told]:
+def _sarif(text: str) -> list[Line]:
     (run,) = orjson.loads(text)["runs"]
     return [(entry["ruleId"], visible(entry["properties"]["resource"])) for entry in run["results"]]
 
 
-def _junit(text: str) -> list[Told]:
+def _junit(text: str) -> list[Line]:
     root = ElementTree.fromstring(text)  # noqa: S314  # our own text
     return [
         (str(case.get("classname")), str(case.get("name")))
@@ -77,24 +77,24 @@ def _junit(text: str) -> list[Told]:
     ]
 
 
-def _github(text: str) -> list[Told]:
+def _github(text: str) -> list[Line]:
     found = [_GITHUB.fullmatch(line) for line in text.splitlines()]
     titled = [(unquote(line[1]), unquote(line[2])) for line in found if line and line[1] != "policyeng"]
-    return [(title.partition(" (")[0], said.rpartition("\nresource: ")[2]) for title, said in titled]
+    return [(title.partition(" (")[0], lines_of.rpartition("\nresource: ")[2]) for title, lines_of in titled]
 
 
-def _azure_devops(text: str) -> list[Told]:
+def _azure_devops(text: str) -> list[Line]:
     found = map(_AZURE_DEVOPS.fullmatch, text.splitlines())
     return [(line[1].replace("%5D", "]").replace("%3B", ";").replace("%AZP25", "%"), "") for line in found if line]
 
 
-def _csv(text: str) -> list[Told]:
+def _csv(text: str) -> list[Line]:
     rows = csv.DictReader(StringIO(text.removeprefix(BYTE_ORDER_MARK), newline=""))
     failing = [row for row in rows if row["outcome"] == "fail" and not row["exemption"]]
     return [(unguarded(row["policy"]), unguarded(row["resource"])) for row in failing]
 
 
-READERS: Mapping[str, Callable[[str], list[Told]]] = {
+READERS: Mapping[str, Callable[[str], list[Line]]] = {
     "json": _json,
     "sarif": _sarif,
     "junit": _junit,

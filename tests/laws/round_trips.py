@@ -19,7 +19,7 @@ from policyeng.verify.example_documents import document_of, example_of, read, te
 from policyeng.verify.generators.estates import plain
 from policyeng.verify.laws.law import Trial, Violation, find_first_difference
 from tests.laws import exemptions
-from tests.laws.reports_read import READERS, said
+from tests.laws.reports_read import READERS, lines_of
 
 
 def violated(trial: Trial) -> Violation | None:
@@ -50,15 +50,15 @@ def _of_report(evaluation: Evaluation, random: Random) -> Violation | None:
     """Read one of the machine reports with a parser that knows nothing of it."""
     name = random.choice(sorted(READERS))
     try:
-        told = READERS[name](FORMATS[name](evaluation))
+        returned = READERS[name](FORMATS[name](evaluation))
     except Exception as error:  # a parser's own error, of whatever class, is what is looked for
         lines = (f"format {name}: {type(error).__name__}: {error}",)
         return Violation("a report cannot be written, or not be read back", lines=lines)
-    expected = said(evaluation, name)
+    expected = lines_of(evaluation, name)
     differing = Counter(expected)
-    differing.subtract(told)
+    differing.subtract(returned)
     for policy, resource in (pair for pair, number in differing.items() if number):
-        return Violation("a report does not tell what the evaluation says", policy, resource, (f"format {name}",))
+        return Violation("a report differs from the evaluation", policy, resource, (f"format {name}",))
     return None
 
 

@@ -1,8 +1,8 @@
 """Writers of the input formats: an estate in ARM shape as files of another format, to be read back.
 
-Each is written after what its format's own documents say, beside the tables of the reader and not from them, so that
-a mistake in a table shows. A writer has `expressible(resource)`, whether it can say a resource, `loses(resource)`,
-what it never says of it, and `write(resources)`, the files by name.
+Each is written after its format's own documents, not from the tables of the reader, so that
+a mistake in a table shows. A writer has `expressible(resource)`, whether it can state a resource, `loses(resource)`,
+what it never states of it, and `write(resources)`, the files by name.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Writer(Protocol):
     """A module that writes resources in a format, or some types of them."""
 
     def expressible(self, resource: JsonObject, /) -> bool:
-        """Whether the format can say a resource; what it raises on a strange one means that it cannot."""
+        """Whether the format can state a resource; what it raises on a strange one means that it cannot."""
 
     def loses(self, resource: JsonObject, /) -> Sequence[str]:
-        """Pointers at and below which the format says nothing of a resource that it can say."""
+        """Pointers at and below which the format states nothing of a resource that it can state."""
 
     def write(self, resources: list[JsonObject], /) -> dict[str, bytes]:
-        """The files by name, of resources that can be said."""
+        """The files by name, of resources that can be stated."""
 
 
 #: By the name of a format, its writers.
@@ -49,7 +49,7 @@ WRITERS: Mapping[str, tuple[Writer, ...]] = {
 
 
 def sayable(writer: Writer, resource: JsonObject) -> bool:
-    """Whether a writer can say a resource as it stands: the whole of it but for what its format never says."""
+    """Whether a writer can state a resource as it is: the whole of it but for what its format never states."""
     try:
         if not (_is_well_formed(resource) and writer.expressible(resource)):
             return False

@@ -13,12 +13,12 @@ SCHEMA = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTempl
 SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 
 _GROUP = re.compile(r"(?i)/subscriptions/([^/]+)/resourceGroups/([^/]+)")
-#: What a template takes for its own beside the keys of resources.
+#: What a template takes for its own in addition to the keys of resources.
 _KEYWORDS = ("apiVersion", "comments", "condition", "copy", "dependsOn", "resources", "scope")
 
 
 def expressible(resource: JsonObject) -> bool:
-    """Whether a template can say it: anything that is deployed to a resource group or subscription, or extends such."""
+    """Whether a template can state it: what is deployed to a resource group or subscription, or extends such."""
     here = str(resource["id"]).startswith("/subscriptions/") and "/providers/" in resource["id"]
     return here and resource.keys().isdisjoint(_KEYWORDS)
 

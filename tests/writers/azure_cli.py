@@ -1,6 +1,6 @@
 """An ARM estate as files of the Azure CLI, one for each resource, as a user would write them.
 
-Written from the key names of the CLI's published YAML reference, beside the tables of the reader and not from them.
+Written from the key names of the CLI's published YAML reference, not from the tables of the reader.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ CARRIES = {
     "microsoft.machinelearningservices/workspaces/datastores",
     "microsoft.machinelearningservices/registries",
 }
-#: The workspace that `--workspace` names: a file does not say its own.
+#: The workspace that `--workspace` names: a file does not name its own.
 WORKSPACE = (
     "/subscriptions/11111111-1111-1111-1111-111111111111/resourcegroups/rg-ml"
     "/providers/microsoft.machinelearningservices/workspaces/ws-ml"
 )
-#: What no file of the CLI says: what the service makes, and what the CLI leaves to Azure.
+#: What no file of the CLI states: what the service makes, and what the CLI leaves to Azure.
 _LOST = (
     "/id",
     "/identity/principalId",
@@ -52,7 +52,7 @@ _LOST = (
     "/properties/v1LegacyMode",
     "/sku",
 )
-#: What it says of attached computes no more than their id.
+#: Attached computes, of which it states no more than their id.
 _LOST_OF_ATTACHED = {
     "VirtualMachine": ("/properties/properties/virtualMachineSize",),
     "SynapseSpark": tuple(
@@ -110,7 +110,7 @@ def _sized(properties: JsonObject) -> bool:
 
 
 def loses(resource: JsonObject) -> Sequence[str]:
-    """What no file says of a resource."""
+    """What no file states of a resource."""
     return (*_LOST, *_LOST_OF_ATTACHED.get(resource["properties"].get("computeType"), ()))
 
 
@@ -197,15 +197,17 @@ def _instance(inner: JsonObject) -> JsonObject:
 
 def _schedule(entry: JsonObject) -> JsonObject:
     kind = entry["triggerType"].lower()
-    told = entry[kind]
-    week = at(told, "schedule", "weekDays")
+    stated = entry[kind]
+    week = at(stated, "schedule", "weekDays")
     trigger = filled(
         type=kind,
-        expression=told.get("expression"),
-        time_zone=told.get("timeZone"),
-        frequency=snake(told.get("frequency")),
-        interval=told.get("interval"),
-        schedule=filled(hours=at(told, "schedule", "hours"), minutes=at(told, "schedule", "minutes"), week_days=week),
+        expression=stated.get("expression"),
+        time_zone=stated.get("timeZone"),
+        frequency=snake(stated.get("frequency")),
+        interval=stated.get("interval"),
+        schedule=filled(
+            hours=at(stated, "schedule", "hours"), minutes=at(stated, "schedule", "minutes"), week_days=week
+        ),
     )
     return {"action": entry["action"].lower(), "state": entry["status"].lower(), "trigger": trigger}
 

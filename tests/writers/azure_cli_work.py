@@ -21,7 +21,7 @@ CARRIES = {
     _TYPE + "batchEndpoints/deployments",
     _TYPE + "jobs",
 }
-#: What no file says, or says of assets that no policy reads.
+#: What no file states, or states of assets that no policy reads.
 _LOST = (
     "/id",
     "/identity/principalId",
@@ -53,13 +53,13 @@ _UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
 
 
 def expressible(resource: JsonObject) -> bool:
-    """Whether it lies in the one workspace, and the writer knows its type and all that it says of its work."""
+    """Whether it lies in the one workspace, and the writer knows its type and all that it states of its work."""
     if resource["type"] not in CARRIES or not resource["id"].lower().startswith(f"{WORKSPACE}/"):
         return False
     properties = resource["properties"]
     homes = (properties.get("computeId"), properties.get("compute"))
     if any(home and home.startswith("/") and not home.lower().startswith(f"{WORKSPACE}/") for home in homes):
-        return False  # a name cannot say it
+        return False  # a name cannot express it
     if "deploymentConfiguration" in properties or properties.get("endpointComputeType") not in (None, *_SERVED_BY):
         return False
     if "fpga" in properties.get("containerResourceRequirements", {}):
@@ -79,7 +79,7 @@ def expressible(resource: JsonObject) -> bool:
 
 
 def loses(resource: JsonObject) -> Sequence[str]:
-    """What no file says; the CLI sends the identity of nothing but online endpoints."""
+    """What no file states; the CLI sends the identity of nothing but online endpoints."""
     return _LOST if resource["type"].endswith("/onlineEndpoints") else (*_LOST, "/identity")
 
 
@@ -186,7 +186,7 @@ def _endpoint(resource: JsonObject, properties: JsonObject) -> JsonObject:
 
 def _online(resource: JsonObject, properties: JsonObject) -> JsonObject:
     kind = properties["endpointComputeType"].lower()
-    scale, asked = properties.get("scaleSettings", {}), properties.get("containerResourceRequirements", {})
+    scale, requested = properties.get("scaleSettings", {}), properties.get("containerResourceRequirements", {})
     probe = properties.get("livenessProbe", {})
     return {
         "$schema": f"{_HOST}{kind}OnlineDeployment.schema.json",
@@ -213,10 +213,10 @@ def _online(resource: JsonObject, properties: JsonObject) -> JsonObject:
             "success_threshold": probe.get("successThreshold"),
         },
         "resources": {
-            "requests": asked.get("containerResourceRequests"),
+            "requests": requested.get("containerResourceRequests"),
             "limits": {
                 {"gpu": "nvidia.com/gpu"}.get(key, key): amount
-                for key, amount in asked.get("containerResourceLimits", {}).items()
+                for key, amount in requested.get("containerResourceLimits", {}).items()
             },
         },
     }

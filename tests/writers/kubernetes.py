@@ -13,7 +13,7 @@ import yaml
 
 from policyeng.models import JsonObject
 
-#: What `--scope` names: an object says no more of its owner than the name.
+#: What `--scope` names: an object states no more of its owner than the name.
 SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/"
 _KINDS = {
     "microsoft.machinelearningservices/workspaces": ("machinelearningservices.azure.com/v1api20240401", "Workspace"),
@@ -41,7 +41,7 @@ _COMPUTES = (
     "VirtualMachine",
 )
 _TOP = ("identity", "kind", "location", "sku", "tags")
-#: What only the service says, or no manifest can.
+#: What only the service states, or no manifest can.
 _LEFT_OUT = {
     "microsoft.machinelearningservices/workspaces": (
         "ipAllowlist",
@@ -99,7 +99,7 @@ def expressible(resource: JsonObject) -> bool:
 
 
 def expressed(resource: JsonObject) -> JsonObject:
-    """What of a resource a manifest says."""
+    """What a manifest states of a resource."""
     kept = deepcopy(resource)
     kind = str(resource["type"]).lower()
     for key in _LEFT_OUT.get(kind, ("provisioningState", "powerState")):
@@ -117,7 +117,7 @@ def loses(_: JsonObject) -> Sequence[str]:
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
-    """One file with a document for each resource that can be said."""
+    """One file with a document for each resource that can be stated."""
     documents = [_object(expressed(resource)) for resource in resources if expressible(resource)]
     return {"manifests.yaml": yaml.safe_dump_all(documents, sort_keys=False).encode()}
 
@@ -168,8 +168,8 @@ def _referring(properties: JsonObject) -> JsonObject:
 
 
 def _workspace(properties: JsonObject) -> JsonObject:
-    said = deepcopy(properties)
-    rules = said.get("managedNetwork", {}).get("outboundRules", {})
+    stated = deepcopy(properties)
+    rules = stated.get("managedNetwork", {}).get("outboundRules", {})
     for name, rule in rules.items():
         if rule["type"] == "PrivateEndpoint":
             destination = rule["destination"]
@@ -177,31 +177,31 @@ def _workspace(properties: JsonObject) -> JsonObject:
             rules[name] = {"privateEndpoint": rule}
         else:
             rules[name] = {"fqdn" if rule["type"] == "FQDN" else "serviceTag": rule}
-    serverless = said.get("serverlessComputeSettings", {})
+    serverless = stated.get("serverlessComputeSettings", {})
     if "serverlessComputeCustomSubnet" in serverless:
         subnet = serverless.pop("serverlessComputeCustomSubnet")
         serverless["serverlessComputeCustomSubnetReference"] = {"armId": subnet}
-    vault = said.get("encryption", {}).get("keyVaultProperties", {})
+    vault = stated.get("encryption", {}).get("keyVaultProperties", {})
     if "keyVaultArmId" in vault:
         vault["keyVaultArmReference"] = {"armId": vault.pop("keyVaultArmId")}
-    return said
+    return stated
 
 
 def _compute(properties: JsonObject) -> JsonObject:
-    said = deepcopy(properties)
+    stated = deepcopy(properties)
     for key in ("subnet", "virtualMachineImage"):
-        if isinstance(said.get(key), dict):
-            said[key] = {"reference": {"armId": said[key]["id"]}}
-    networking = said.get("aksNetworkingConfiguration") or {}
+        if isinstance(stated.get(key), dict):
+            stated[key] = {"reference": {"armId": stated[key]["id"]}}
+    networking = stated.get("aksNetworkingConfiguration") or {}
     if "subnetId" in networking:
         networking["subnetReference"] = {"armId": networking.pop("subnetId")}
-    if "adminUserPassword" in (said.get("userAccountCredentials") or {}):
-        said["userAccountCredentials"]["adminUserPassword"] = {"name": "secret", "key": "password"}
-    return {key: value for key, value in said.items() if value is not None}
+    if "adminUserPassword" in (stated.get("userAccountCredentials") or {}):
+        stated["userAccountCredentials"]["adminUserPassword"] = {"name": "secret", "key": "password"}
+    return {key: value for key, value in stated.items() if value is not None}
 
 
 def _pool(pool: JsonObject) -> JsonObject:
-    said = deepcopy(pool)
-    if "vnetSubnetID" in said:
-        said["vnetSubnetReference"] = {"armId": said.pop("vnetSubnetID")}
-    return said
+    stated = deepcopy(pool)
+    if "vnetSubnetID" in stated:
+        stated["vnetSubnetReference"] = {"armId": stated.pop("vnetSubnetID")}
+    return stated

@@ -38,7 +38,7 @@ class Noting(dict[str, object]):
 
 
 def passed_over(resource: JsonObject, read: set[str]) -> list[str]:
-    """The places of values that nobody read."""
+    """The places of values that were not read."""
     return [place for place in _places(resource, "") if place not in read]
 
 
@@ -49,7 +49,7 @@ def _noting(value: object, place: str, read: set[str]) -> object:
 
 
 def _places(value: object, place: str) -> Iterator[str]:
-    """Where values stand that are no objects, and empty ones; members of the objects of a list count as one's."""
+    """The places of values that are no objects, and empty ones; members of the objects of a list count as one's."""
     objects = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
     members = [(key, inner) for each in objects if isinstance(each, dict) for key, inner in each.items()]
     if not members:

@@ -17,15 +17,15 @@ def expressible(resource: JsonObject) -> bool:
 
 
 def loses(_: JsonObject) -> Sequence[str]:
-    """What no row says."""
+    """What no row states."""
     return ("/eTag", "/etag")
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
     """One file with a row for each resource that is listed."""
     rows = [_row(resource) for resource in resources if expressible(resource)]
-    answer = {"count": len(rows), "data": rows, "skip_token": None, "total_records": len(rows)}
-    return {"graph.json": json.dumps(answer, indent=2).encode()}
+    response = {"count": len(rows), "data": rows, "skip_token": None, "total_records": len(rows)}
+    return {"graph.json": json.dumps(response, indent=2).encode()}
 
 
 def _row(resource: JsonObject) -> JsonObject:

@@ -1,6 +1,6 @@
 """Writes an ARM estate as the JSON of a Terraform plan that creates all of it.
 
-What the azurerm provider can say whole is one of its resources, with the defaults that it states; anything else is an
+What the azurerm provider can state whole is one of its resources, with the defaults that it states; anything else is an
 `azapi_resource` with the ARM body. Ids of what the plan creates are known only after apply, and the configuration
 refers to them. Written from the documentation of the providers, not from the tables of the reader.
 """
@@ -18,12 +18,12 @@ _ML = "azurerm_machine_learning"
 
 
 def expressible(resource: JsonObject) -> bool:
-    """Whether a plan can say a resource: azapi can say every one that lies in something."""
+    """Whether a plan can state a resource: azapi can state every one that lies in something."""
     return "/providers/" in str(resource.get("id")) and isinstance(resource.get("type"), str)
 
 
 def loses(_: JsonObject) -> Sequence[str]:
-    """What no plan says: what the service makes, and what the id says already."""
+    """What no plan states: what the service makes, and what the id states already."""
     return ("/eTag", "/etag", "/identity/principalId", "/identity/tenantId", "/name")
 
 
@@ -51,12 +51,12 @@ def write(resources: list[JsonObject]) -> dict[str, bytes]:
                 del values[name]
                 unknown[name] = True
                 expressions[name] = {"references": [f"{target}.id", target]}
-        said = {"address": f"{one.kind}.r{number}", "mode": "managed", "type": one.kind, "name": f"r{number}"}
+        block = {"address": f"{one.kind}.r{number}", "mode": "managed", "type": one.kind, "name": f"r{number}"}
         change = {"actions": ["create"], "before": None, "after": values, "after_unknown": unknown}
         expressions |= {name: {"constant_value": value} for name, value in values.items() if value is not None}
-        planned.append({**said, "values": values, "sensitive_values": {}})
-        changes.append({**said, "change": {**change, "before_sensitive": False, "after_sensitive": {}}})
-        configuration.append({**said, "provider_config_key": "azurerm", "expressions": expressions})
+        planned.append({**block, "values": values, "sensitive_values": {}})
+        changes.append({**block, "change": {**change, "before_sensitive": False, "after_sensitive": {}}})
+        configuration.append({**block, "provider_config_key": "azurerm", "expressions": expressions})
     document = {
         "format_version": "1.2",
         "terraform_version": "1.9.5",
@@ -203,7 +203,7 @@ def _cluster(fields: Fields, arm_id: str) -> _Written:
         "scale_settings": [scale],
         "ssh": [],
     }
-    if ssh == "Disabled":  # as the provider has it where nobody states it
+    if ssh == "Disabled":  # as the provider has it where it is not stated
         return _Written(f"{_ML}_compute_cluster", values, _PLACES, {"ssh_public_access_enabled": True})
     return _Written(f"{_ML}_compute_cluster", {**values, "ssh_public_access_enabled": True}, _PLACES)
 

@@ -1,27 +1,27 @@
-"""The fields of a resource that the azurerm provider is to say whole."""
+"""The fields of a resource that the azurerm provider is to state whole."""
 
 from __future__ import annotations
 
 from policyeng.models import JsonObject
 
-#: What the service says, so no plan does.
-_SERVICE_SAYS = ("/properties/isAttachedCompute", "/properties/provisioningState")
+#: What the service states, so no plan does.
+_SERVICE_STATES = ("/properties/isAttachedCompute", "/properties/provisioningState")
 
 
 class CannotSayError(Exception):
-    """The azurerm provider has no way to say a resource, or states by itself what it does not."""
+    """The azurerm provider has no way to state a resource, or states by itself what it does not."""
 
 
 class Fields:
-    """The fields of a resource, each taken once; what is left at the end cannot be said."""
+    """The fields of a resource, each taken once; what is left at the end cannot be stated."""
 
     def __init__(self, resource: JsonObject) -> None:
         self._left = dict(_leaves(resource, ""))
-        for pointer in ("/id", "/type", *_SERVICE_SAYS):
+        for pointer in ("/id", "/type", *_SERVICE_STATES):
             self._left.pop(pointer, None)
 
     def take(self, pointer: str) -> object:
-        """The value at a pointer; None where nothing stands."""
+        """The value at a pointer; None where there is none."""
         return self._left.pop(pointer, None)
 
     def need(self, pointer: str, *allowed: object) -> object:
@@ -42,7 +42,7 @@ class Fields:
         return {key.removeprefix(f"{pointer}/"): self._left.pop(key) for key in keys}
 
     def end(self) -> None:
-        """Say that nothing else can be said."""
+        """Require that nothing else has to be stated."""
         if self._left:
             raise CannotSayError(next(iter(self._left)))
 

@@ -1,4 +1,4 @@
-"""An example as each path of judging is asked about it, and what a path says."""
+"""An example as the query of each path of evaluation, and the result of a path."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from policyeng.verify.laws.law import Trial
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a path says.
+class PathResult:
+    """The result of a path.
 
     Attributes:
         findings: as the JSON report has them, by policy, type and id.
@@ -31,8 +31,8 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An example as each path is asked about it.
+class Query:
+    """An example as the query of each path.
 
     Attributes:
         folder: an empty directory with the snapshot, the parameters and the exemptions as files.
@@ -61,31 +61,33 @@ class Asked:
         return any(problem.level == "error" for problem in self.inputs.problems)
 
     @cached_property
-    def expected(self) -> Answer:
-        """What every path has to say: the file read and judged here, part by part."""
+    def expected(self) -> PathResult:
+        """What every path has to return: the file read and evaluated here, part by part."""
         inputs = self.inputs
-        judged = evaluate(self.trial.bundle, inputs.snapshot, problems=inputs.problems, **self.options)  # type: ignore[arg-type]  # the options below
-        return self.answer(render(judged), judged.exit_code)
+        evaluation = evaluate(self.trial.bundle, inputs.snapshot, problems=inputs.problems, **self.options)  # type: ignore[arg-type]  # the options below
+        return self.result(render(evaluation), evaluation.exit_code)
 
     @property
     def options(self) -> dict[str, object]:
-        """How it is judged."""
+        """The options of the evaluation."""
         return {
             "as_of": self.trial.example.as_of,
             "parameters": self.parameters,
             "exemptions": self.exemptions,
         }
 
-    def placed(self, answer: Answer) -> Answer:
-        """An answer of a path that does not know where all fields stand, with the places that are expected."""
+    def placed(self, result: PathResult) -> PathResult:
+        """A result of a path that does not know the places of all fields, with the expected ones."""
         places = {pair: row.get("location") for pair, row in self.expected.findings.items()}
-        rows = {pair: {**row, "location": places.get(pair)} for pair, row in answer.findings.items()}
-        return replace(answer, findings=rows)
+        rows = {pair: {**row, "location": places.get(pair)} for pair, row in result.findings.items()}
+        return replace(result, findings=rows)
 
-    def answer(self, report: str, exit_code: int) -> Answer:
-        """A JSON report as an answer, with one name for the input however it came."""
+    def result(self, report: str, exit_code: int) -> PathResult:
+        """A JSON report as a result, with one name for the input however it came."""
         for name in (json.dumps(str(self.file))[1:-1], "<stdin>"):
             report = report.replace(name, "<input>")
-        said = json.loads(report)
-        rows = {(row["policy"], row["resourceType"].lower(), row["resource"].lower()): row for row in said["findings"]}
-        return Answer(rows, said["problems"], exit_code)
+        content = json.loads(report)
+        rows = {
+            (row["policy"], row["resourceType"].lower(), row["resource"].lower()): row for row in content["findings"]
+        }
+        return PathResult(rows, content["problems"], exit_code)
