@@ -65,7 +65,7 @@ AROUND = st.builds(
     scope=st.sampled_from([Surroundings().scope, SCOPE]),
     workspace=st.sampled_from([Surroundings().workspace, WORKSPACE]),
     parameters=st.dictionaries(st.sampled_from(["x", "name", "location"]), JSON_VALUES, max_size=2),
-    beside=st.sampled_from([refuse_neighbors, broken_neighbor]),
+    neighbor=st.sampled_from([refuse_neighbors, broken_neighbor]),
 )
 
 
