@@ -29,6 +29,7 @@ from policyeng.models import WORKSPACE_TYPE, Blame, Change, Decision, JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.server.admission_review import ReviewedObject, convert_request, request_in, request_of
 from policyeng.sources import DocumentContext, parse_changes
+from policyeng.sources.kubernetes.aso_fields import COMPUTES
 from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from policyeng.testing.observed_reads import observe
 from policyeng.testing.runner import prepared_cases
@@ -534,7 +535,7 @@ def _delta(before: JsonObject, after: JsonObject) -> list[JsonObject]:
 
 @edit
 def _as_template(random: Random, denied: Denied) -> Edit | None:  # noqa: ARG001  # nothing to choose
-    """As a resource of an ARM template; text that would be an expression aside."""
+    """As a resource of an ARM template, if no text of it would be an expression."""
     written = denied.written
     identity: str = denied.change["id"]
     group, _, rest = identity.partition("/providers/")
@@ -543,6 +544,8 @@ def _as_template(random: Random, denied: Denied) -> Edit | None:  # noqa: ARG001
     if any(isinstance(leaf, str) and leaf.startswith("[") for _, leaf in leaves(written)) or _has_null(written):
         return None
     names = "/".join(rest.split("/")[2::2])
+    if str(written.get("name", names)) not in (names, names.rpartition("/")[2]):
+        return None  # a template has one name, which is that of the id
     body = {key: value for key, value in written.items() if key not in ("id", "name", "type")}
     resource = {"type": written["type"], "apiVersion": "2025-12-01", "name": names, **body}
     schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
@@ -606,9 +609,17 @@ def _in_carriers(random: Random, denied: Denied) -> Edit | None:
 
 
 def _document(resource: JsonObject, version: str) -> JsonObject:
-    """The object of Azure Service Operator for a resource."""
+    """The object of Azure Service Operator for a resource; the API server drops fields of later versions."""
     group, name, kind = CLUSTER_KINDS[lowered(str(resource["type"]))]
-    return object_of_resource(resource, group, name, kind, version)
+    written = object_of_resource(resource, group, name, kind, version)
+    for compute_type, part in written["spec"]["properties"].items() if name == "workspacescompute" else ():
+        if isinstance(stated := part.get("properties"), dict) and (variant := COMPUTES.get(lowered(compute_type))):
+            later = {row.source[1:] for row in variant.table.newest} - {
+                row.source[1:] for row in variant.table.of(version)
+            }
+            fields = {key: value for key, value in stated.items() if key not in later}
+            written["spec"]["properties"] = {compute_type: {**part, "properties": fields}}
+    return written
 
 
 def _reviewed(denied: Denied, new: JsonObject, old: JsonObject | None) -> ReviewedObject:

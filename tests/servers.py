@@ -29,14 +29,14 @@ JSON = {"content-type": "application/json"}
 POLICY = rego("limit", deny_when("input.resource.properties.x > 1"))
 
 
-def held(folder: Path, **settings: Any) -> EvaluationSetup:
+def setup_of(folder: Path, **settings: Any) -> EvaluationSetup:
     """A setup with a bundle of one policy."""
     return EvaluationSetup(
         load_bundle(write(folder / "bundle", {"area/limit.rego": POLICY})), (), {}, Settings(**settings)
     )
 
 
-def standing(*resources: JsonObject, since: datetime) -> SnapshotState:
+def state_of(*resources: JsonObject, since: datetime) -> SnapshotState:
     """A state of resources."""
     return SnapshotState(snapshot(*(resources or (workspace("there"),))), since)
 
@@ -62,7 +62,7 @@ def look(watched: Watched[object]) -> None:
         watched.reload()
 
 
-def answers(app: FastAPI, *requests: httpx.Request) -> list[httpx.Response]:
+def send_all(app: FastAPI, *requests: httpx.Request) -> list[httpx.Response]:
     """The responses to requests, sent at the same time."""
 
     async def all_of_them(client: httpx.AsyncClient) -> list[httpx.Response]:
@@ -89,13 +89,13 @@ def post(path: str, content: object, **headers: str) -> httpx.Request:
     return httpx.Request("POST", f"http://server{path}", json=content, headers=given)
 
 
-def asked(service: Service, path: str, content: object, **headers: str) -> httpx.Response:
+def send_to(service: Service, path: str, content: object, **headers: str) -> httpx.Response:
     """The response to one request."""
-    return answers(application(service), post(path, content, **headers))[0]
+    return send_all(application(service), post(path, content, **headers))[0]
 
 
-def got(service: Service, *paths: str, **headers: str) -> Sequence[httpx.Response]:
+def get_from(service: Service, *paths: str, **headers: str) -> Sequence[httpx.Response]:
     """The responses to requests without a body."""
-    return answers(
+    return send_all(
         application(service), *(httpx.Request("GET", f"http://server{path}", headers=headers) for path in paths)
     )

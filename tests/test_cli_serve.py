@@ -24,7 +24,7 @@ from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write
 from tests.cluster import review_of, workspace_object
 from tests.conftest import ROOT
-from tests.servers import JSON, asked
+from tests.servers import JSON, send_to
 from tests.test_server_tokens import line
 
 SERVE = (sys.executable, "-m", "policyeng", "serve", "--port", "0", "--policy", "bundle")
@@ -196,7 +196,7 @@ def test_every_form_is_compiled_before_requests(folder: Path, monkeypatch: pytes
             service.setup.reload()
             assert service.setup.fault is None
             counts.append(len(compiled))
-            response = asked(service, "/v1/admission-review", review_of("CREATE", workspace_object())).json()
+            response = send_to(service, "/v1/admission-review", review_of("CREATE", workspace_object())).json()
             assert "provisioningState" in str(response["response"])
             counts.append(len(compiled))
 

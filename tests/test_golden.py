@@ -31,7 +31,7 @@ from policyeng.report import FORMATS
 from policyeng.server.app import application
 from policyeng.server.metrics import ServerMetrics
 from tests.command import policyeng
-from tests.servers import held, service_of
+from tests.servers import service_of, setup_of
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
@@ -254,7 +254,7 @@ def openapi(folder: Path) -> str:
     """Print the OpenAPI document of a server with tokens, metrics and no state."""
     tokens = folder / "tokens"
     tokens.write_text(f"all check,admit,metrics sha256:{'0' * 64}\n")
-    service = service_of(held(folder), tokens=tokens)
+    service = service_of(setup_of(folder), tokens=tokens)
     service.metrics = ServerMetrics()
     document = application(service).openapi()
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode() + "\n"

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from policyeng.models import Exemption, JsonObject
 from policyeng.server.decision_log import DecisionLog, Fate, Segments
 from tests.bundles import workspace
-from tests.servers import asked, got, held, service_of, standing
+from tests.servers import get_from, send_to, service_of, setup_of, state_of
 from tests.test_server_metrics import measured
 
 MONITORING = Path(__file__).resolve().parents[1] / "deploy" / "monitoring"
@@ -42,13 +42,13 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     now = datetime.now(UTC)
     texts = {name: name for name in ("id", "policy", "scope", "reason", "owner", "approved_by")}
     exemption = Exemption(**texts, category="waiver", created_at=now, expires_at=now + timedelta(days=30))
-    service = service_of(replace(held(folder), exemptions=(exemption,)), standing(since=now - timedelta(seconds=9)))
+    service = service_of(replace(setup_of(folder), exemptions=(exemption,)), state_of(since=now - timedelta(seconds=9)))
     service.log = DecisionLog(Segments(folder / "log", longest=1 << 20, keep=2), {})
     measured(service)
     for content in (workspace("there", x=2), b"{"):
         for path in ("/v1/admit", "/v1/check"):
-            asked(service, path, content)
-    (response,) = got(service, "/metrics")
+            send_to(service, path, content)
+    (response,) = get_from(service, "/metrics")
     families = list(text_string_to_metric_families(response.text))
     return {
         f"{family.name}{suffix}": {label for sample in family.samples for label in sample.labels}

@@ -21,7 +21,7 @@ from policyeng.server.service import Allowed, Service, counting
 from tests.bundles import rego, write
 from tests.bundles import workspace as resource
 from tests.cluster import GROUP, review_of, workspace_object
-from tests.servers import asked, got, service_of, standing
+from tests.servers import get_from, send_to, service_of, state_of
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 #: Denies every workspace while there are more than two of them.
@@ -39,13 +39,13 @@ def service(tmp_path: Path) -> Service:
 
 def empty(since: datetime) -> Any:
     """A state with nothing in it."""
-    state = standing(since=since)
+    state = state_of(since=since)
     return type(state)(state.snapshot.model_copy(update={"resources": ()}), since)
 
 
 def admitted(service: Service, content: object) -> bool:
     """Whether a change is allowed."""
-    response = asked(service, "/v1/admit", content).json()
+    response = send_to(service, "/v1/admit", content).json()
     assert response["exitCode"] in (0, 1), response
     allowed: bool = response["allowed"]
     return allowed
@@ -54,7 +54,7 @@ def admitted(service: Service, content: object) -> bool:
 def reviewed(service: Service, verb: str, name: str, old: JsonObject | None = None, **more: object) -> bool:
     """Whether a review of the object of a workspace is allowed."""
     shown = named(name)
-    allowed: bool = asked(service, "/v1/admission-review", review_of(verb, shown, old, **more)).json()["response"][
+    allowed: bool = send_to(service, "/v1/admission-review", review_of(verb, shown, old, **more)).json()["response"][
         "allowed"
     ]
     return allowed
@@ -85,14 +85,14 @@ def test_denied_changes_and_dry_runs_do_not_count(service: Service) -> None:
         assert reviewed(service, "CREATE", "dry", dryRun=True)
     assert not admitted(service, [resource("a"), resource("b"), resource("c")])
     assert service.allowed.entries == ()
-    asked(service, "/v1/admit", {"changes": [resource("a"), {"operation": "patch"}]})
+    send_to(service, "/v1/admit", {"changes": [resource("a"), {"operation": "patch"}]})
     assert service.allowed.entries == ()
 
     own = service_of(service.setup.current)
-    response = asked(own, "/v1/admit", {"change": resource("a"), "state": {"snapshotVersion": 1, "resources": []}})
+    response = send_to(own, "/v1/admit", {"change": resource("a"), "state": {"snapshotVersion": 1, "resources": []}})
     assert response.json()["allowed"]
     assert own.allowed.entries == ()
-    assert asked(service, "/v1/admit", {"change": resource("a"), "dryRun": "yes"}).status_code == 422
+    assert send_to(service, "/v1/admit", {"change": resource("a"), "dryRun": "yes"}).status_code == 422
 
 
 def test_what_an_operator_writes_without_changing_azure_does_not_count(service: Service) -> None:
@@ -198,7 +198,7 @@ def test_they_are_measured(service: Service) -> None:
     metrics.watch(service)
     service.metrics = metrics
     assert admitted(service, resource("a"))
-    [page] = got(service, "/metrics")
+    [page] = get_from(service, "/metrics")
 
     assert "policyeng_allowed_changes 1.0" in page.text
     assert "policyeng_allowed_changes_forgotten_total 0.0" in page.text

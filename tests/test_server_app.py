@@ -27,7 +27,7 @@ from tests.bundles import deny_when, rego, workspace, write
 from tests.carriers import resource, template
 from tests.cluster import object_of, review_of
 from tests.conftest import ROOT
-from tests.servers import answers, asked, got, held, post, service_of, standing
+from tests.servers import get_from, post, send_all, send_to, service_of, setup_of, state_of
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 SAMPLES = sorted((ROOT / "samples" / "workspaces").glob("*.json"))
@@ -49,7 +49,7 @@ def built_in() -> EvaluationSetup:
 @pytest.fixture
 def small(tmp_path: Path) -> Service:
     """A server with one policy and a state."""
-    return service_of(held(tmp_path), standing(workspace("old", x=9), since=NOW - timedelta(seconds=90)))
+    return service_of(setup_of(tmp_path), state_of(workspace("old", x=9), since=NOW - timedelta(seconds=90)))
 
 
 def in_process(setup: EvaluationSetup, content: bytes, **options: Any) -> bytes:
@@ -68,7 +68,7 @@ def test_check_responds_with_the_report_of_the_command(sample: Path, built_in: E
     service = service_of(built_in, deadline=60.0)  # the first request compiles the policies
     later = "2027-01-01T00:00:00Z"
     enveloped = orjson.dumps({"snapshot": orjson.loads(content), "asOf": later, "failOn": "critical"})
-    plain, at = answers(application(service), post("/v1/check", content), post("/v1/check", enveloped))
+    plain, at = send_all(application(service), post("/v1/check", content), post("/v1/check", enveloped))
 
     assert plain.status_code == 200
     assert plain.content == in_process(built_in, content)
@@ -84,7 +84,7 @@ def test_admit_responds_with_the_decision_of_admit(sample: Path, built_in: Evalu
     resource = orjson.loads(orjson.dumps(state.resources[len(state.resources) // 2]))
     resource["properties"]["publicNetworkAccess"] = "Enabled"
     service = service_of(built_in, SnapshotState(state, NOW - timedelta(hours=1)))
-    response = asked(service, "/v1/admit", resource).json()
+    response = send_to(service, "/v1/admit", resource).json()
 
     assert len(response.pop("decisionId")) == 32
     assert response.pop("stateAgeSeconds") == 3600
@@ -99,7 +99,7 @@ def test_templates_in_a_request_are_evaluated(built_in: EvaluationSetup) -> None
     deployment = resource("Microsoft.Resources/deployments", {"template": template(inner)})
     service = service_of(built_in, SnapshotState(policyeng.models.Snapshot(), NOW))
     for path in ("/v1/check", "/v1/admit"):
-        response = asked(service, path, deployment).json()
+        response = send_to(service, path, deployment).json()
         assert response["exitCode"] == 1
         findings = response.get("findings") or response["denied"]
         assert any(finding["policy"] == "AML-NET-001" and finding["resource"].endswith("/w") for finding in findings)
@@ -108,21 +108,21 @@ def test_templates_in_a_request_are_evaluated(built_in: EvaluationSetup) -> None
 def test_yaml_is_evaluated_as_by_the_command(built_in: EvaluationSetup) -> None:
     """As `application/yaml`."""
     content = (ROOT / "samples/formats/manifests.yaml").read_bytes()
-    response = asked(service_of(built_in), "/v1/check", content, content_type="application/yaml; charset=utf-8")
+    response = send_to(service_of(built_in), "/v1/check", content, content_type="application/yaml; charset=utf-8")
 
     assert response.content == in_process(built_in, content)
 
 
 def test_exemptions_of_the_request_precede_those_of_the_server(tmp_path: Path) -> None:
     """A faulty one is a problem of the report, as in a file."""
-    service = service_of(held(tmp_path))
+    service = service_of(setup_of(tmp_path))
     resource = workspace("w", x=2)
     given = {"id": "E", "policy": "T-A-1", "scope": resource["id"], "category": "waiver", "reason": "r", "owner": "o"}
     given |= {"approvedBy": "a", "createdAt": "2026-05-01T00:00:00Z", "expiresAt": "2026-07-01T00:00:00Z"}
     envelope: JsonObject = {"snapshot": resource, "exemptions": [given]}
     exempted, faulty = (
         response.json()
-        for response in answers(
+        for response in send_all(
             application(service),
             post("/v1/check", envelope),
             post("/v1/check", {**envelope, "exemptions": [{**given, "approvedBy": "o"}]}),
@@ -136,39 +136,39 @@ def test_exemptions_of_the_request_precede_those_of_the_server(tmp_path: Path) -
 
 def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) -> None:
     """It has to; where the server has one, a request cannot choose another."""
-    setup = held(tmp_path)
+    setup = setup_of(tmp_path)
     change = workspace("w", x=2)
     state = {"snapshotVersion": 1, "takenAt": "2026-05-31T23:59:00Z", "resources": [workspace("a", x=5)]}
-    without, with_one = service_of(setup), service_of(setup, standing(since=NOW))
-    brought = asked(without, "/v1/admit?standing=true", {"change": change, "state": state})
+    without, with_one = service_of(setup), service_of(setup, state_of(since=NOW))
+    brought = send_to(without, "/v1/admit?standing=true", {"change": change, "state": state})
 
     assert (brought.json()["allowed"], brought.json()["stateAgeSeconds"]) == (False, 60)
     assert [finding["resource"] for finding in brought.json()["standing"]] == [workspace("a")["id"]]
-    assert asked(without, "/v1/admit", {"change": change, "state": state}).json()["standing"] == []
-    odd = asked(without, "/v1/admit?standing=yes", {"change": change, "state": state})
+    assert send_to(without, "/v1/admit", {"change": change, "state": state}).json()["standing"] == []
+    odd = send_to(without, "/v1/admit?standing=yes", {"change": change, "state": state})
     assert (odd.status_code, odd.json()["place"]) == (422, "query: /standing")
-    unknown = asked(without, "/v1/admit?standin=true", {"change": change, "state": state})
+    unknown = send_to(without, "/v1/admit?standin=true", {"change": change, "state": state})
     assert (unknown.status_code, unknown.json()["detail"][:27]) == (422, "unknown parameter `standin`")
-    assert "no state to evaluate" in asked(without, "/v1/admit", change).json()["detail"]
-    assert asked(without, "/v1/admit", {"change": change, "state": {"snapshotVersion": 2}}).status_code == 422
-    refused = asked(with_one, "/v1/admit", {"change": change, "state": state})
+    assert "no state to evaluate" in send_to(without, "/v1/admit", change).json()["detail"]
+    assert send_to(without, "/v1/admit", {"change": change, "state": {"snapshotVersion": 2}}).status_code == 422
+    refused = send_to(with_one, "/v1/admit", {"change": change, "state": state})
     assert (refused.status_code, refused.json()["place"]) == (422, "/state")
 
 
 def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
     """A state from the future does not decide either; readiness reports it, and `check` needs no state."""
     for since in (NOW - timedelta(seconds=61), NOW + timedelta(days=1)):
-        service = service_of(held(tmp_path), standing(since=since), max_snapshot_age=60)
-        refused = asked(service, "/v1/admit", workspace("w", x=1))
-        ready = got(service, "/readyz")[0]
+        service = service_of(setup_of(tmp_path), state_of(since=since), max_snapshot_age=60)
+        refused = send_to(service, "/v1/admit", workspace("w", x=1))
+        ready = get_from(service, "/readyz")[0]
 
         assert refused.status_code == 503
         assert "no decision: the state is" in refused.json()["detail"]
         assert ready.status_code == 503
         assert ready.json()["reasons"] == [refused.json()["detail"]]
-        assert asked(service, "/v1/check", workspace("w", x=1)).json()["exitCode"] == 0
-    fresh = service_of(held(tmp_path), standing(since=NOW - timedelta(seconds=60)), max_snapshot_age=60)
-    assert asked(fresh, "/v1/admit", workspace("w", x=1)).json()["allowed"] is True
+        assert send_to(service, "/v1/check", workspace("w", x=1)).json()["exitCode"] == 0
+    fresh = service_of(setup_of(tmp_path), state_of(since=NOW - timedelta(seconds=60)), max_snapshot_age=60)
+    assert send_to(fresh, "/v1/admit", workspace("w", x=1)).json()["allowed"] is True
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
 )
 def test_an_invalid_request_is_refused(small: Service, path: str, content: bytes, status: int, message: str) -> None:
     """The response is a problem that names the fault."""
-    response = asked(small, path, content, x_request_id="mine-1")
+    response = send_to(small, path, content, x_request_id="mine-1")
     problem = response.json()
 
     assert response.status_code == status
@@ -212,7 +212,7 @@ def test_an_invalid_request_is_refused(small: Service, path: str, content: bytes
 
 def test_an_unknown_format_is_a_problem_of_the_report(small: Service) -> None:
     """As of the command, with its exit code."""
-    report = asked(small, "/v1/check", b'{"a": 1}').json()
+    report = send_to(small, "/v1/check", b'{"a": 1}').json()
 
     assert report["exitCode"] == 2
     assert "unsupported format" in report["problems"][0]["message"]
@@ -220,7 +220,7 @@ def test_an_unknown_format_is_a_problem_of_the_report(small: Service) -> None:
 
 def test_paths_and_methods_that_there_are_not(small: Service) -> None:
     """Are refused as everything is."""
-    missing, method = got(small, "/v1/nothing", "/v1/admit")
+    missing, method = get_from(small, "/v1/nothing", "/v1/admit")
 
     assert (missing.status_code, method.status_code) == (404, 405)
     assert method.headers["allow"] == "POST"
@@ -230,19 +230,19 @@ def test_paths_and_methods_that_there_are_not(small: Service) -> None:
 @pytest.mark.parametrize("only", [(Route.ADMISSION_REVIEW,), (Route.CHECK, Route.ADMIT, Route.CHECK)])
 def test_other_routes_than_those_wanted_are_not_there(tmp_path: Path, only: tuple[Route, ...]) -> None:
     """Every request to them is refused; the routes for health and the document stay."""
-    app = application(service_of(held(tmp_path), standing(since=NOW), only=only))
-    statuses = {route: answers(app, post(f"/v1/{route}", b"[]"))[0].status_code for route in Route}
-    there = answers(app, *(httpx.Request("GET", f"http://server{path}") for path in ("/readyz", "/openapi.json")))
+    app = application(service_of(setup_of(tmp_path), state_of(since=NOW), only=only))
+    statuses = {route: send_all(app, post(f"/v1/{route}", b"[]"))[0].status_code for route in Route}
+    there = send_all(app, *(httpx.Request("GET", f"http://server{path}") for path in ("/readyz", "/openapi.json")))
 
     assert {route for route, status in statuses.items() if status != 404} == set(only)
     assert [response.status_code for response in there] == [200, 200]
-    assert answers(app, httpx.Request("OPTIONS", "http://server/v1/check-policy-restrictions"))[0].status_code == 404
+    assert send_all(app, httpx.Request("OPTIONS", "http://server/v1/check-policy-restrictions"))[0].status_code == 404
 
 
 def test_requests_have_an_id_and_responses_to_be_logged_another(small: Service) -> None:
     """The caller's where it is one; never one that would break a line of a log."""
     ids = ["a-b_c.1:/+=", "x" * 129, "two words", "a\tb", ""]
-    given = [asked(small, "/v1/admit", workspace("w"), x_request_id=each) for each in ids]
+    given = [send_to(small, "/v1/admit", workspace("w"), x_request_id=each) for each in ids]
 
     assert given[0].headers["x-request-id"] == ids[0]
     assert all(len(response.headers["x-request-id"]) == 32 for response in given[1:])
@@ -252,10 +252,10 @@ def test_requests_have_an_id_and_responses_to_be_logged_another(small: Service) 
 
 def test_concurrent_responses_do_not_mix(tmp_path: Path) -> None:
     """Sixty requests on two threads, each with its own response."""
-    service = service_of(held(tmp_path), standing(workspace("old", x=1), since=NOW), waiting=100)
+    service = service_of(setup_of(tmp_path), state_of(workspace("old", x=1), since=NOW), waiting=100)
     values = [(index, 1 + index % 3 % 2) for index in range(60)]
     requests = [post(f"/v1/{['check', 'admit'][index % 2]}", workspace(f"w{index}", x=x)) for index, x in values]
-    for (index, x), request, response in zip(values, requests, answers(application(service), *requests), strict=True):
+    for (index, x), request, response in zip(values, requests, send_all(application(service), *requests), strict=True):
         body = response.json()
         assert body["exitCode"] == x - 1
         if request.url.path == "/v1/admit":
@@ -269,7 +269,7 @@ def test_concurrent_responses_do_not_mix(tmp_path: Path) -> None:
 def test_an_unforeseen_error_reveals_nothing(small: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a problem with status 500, and the log has the rest."""
     monkeypatch.setattr("policyeng.server.routes.evaluation.evaluate", lambda *_, **__: 1 / 0)
-    response = asked(small, "/v1/check", workspace("w"))
+    response = send_to(small, "/v1/check", workspace("w"))
 
     assert response.status_code == 500
     assert "zero" not in response.text
@@ -283,7 +283,7 @@ def test_a_bundle_that_does_not_compile_decides_nothing(small: Service, monkeypa
         raise policyeng.errors.EngineError("the bundle does not compile")
 
     monkeypatch.setattr("policyeng.server.service.admit", broken)
-    response = asked(small, "/v1/admit", workspace("w"))
+    response = send_to(small, "/v1/admit", workspace("w"))
     assert response.status_code == 503
     assert "allowed" not in response.json()
 
@@ -293,11 +293,11 @@ def test_reviews_get_reviews_also_when_nothing_can_be_decided(tmp_path: Path) ->
     bad = object_of("Workspace", {"owner": {"name": "g"}, "description": "bad"}, name="w")
     policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
     setup = EvaluationSetup(load_bundle(write(tmp_path, {"area/limit.rego": policy})), (), {}, Settings())
-    before = standing(workspace("w"), since=NOW - timedelta(seconds=90))
+    before = state_of(workspace("w"), since=NOW - timedelta(seconds=90))
     service = service_of(setup, before)
 
     def reviewed(service: Service, document: object) -> JsonObject:
-        response = asked(service, "/v1/admission-review", document)
+        response = send_to(service, "/v1/admission-review", document)
         assert response.status_code == 200
         review: JsonObject = response.json()["response"]
         assert review.get("auditAnnotations", {}).get("decision-id") == response.headers["x-decision-id"]
@@ -305,9 +305,9 @@ def test_reviews_get_reviews_also_when_nothing_can_be_decided(tmp_path: Path) ->
 
     assert reviewed(service, review_of("CREATE", bad))["status"]["code"] == 403
     assert reviewed(service, review_of("UPDATE", {**bad, "status": {}}, bad))["allowed"] is True
-    assert asked(service, "/v1/admission-review", b"{").status_code == 400
+    assert send_to(service, "/v1/admission-review", b"{").status_code == 400
     for document in ([1], {}, {**review_of("CREATE", bad), "apiVersion": "admission.k8s.io/v1beta1"}):
-        assert asked(service, "/v1/admission-review", document).status_code == 422
+        assert send_to(service, "/v1/admission-review", document).status_code == 422
     service.queue.closed = True
     instance_type = object_of("InstanceType", {"resources": {}}, api_version="amlarc.azureml.com/v1alpha1")
     for unable in (service, service_of(setup, before, max_snapshot_age=1)):
@@ -331,7 +331,7 @@ def test_reviews_get_a_response_without_a_state(tmp_path: Path) -> None:
 
     def reviewed(document: object, strict: bool = False) -> JsonObject:
         setup = EvaluationSetup(bundle, (), {}, Settings(strict_unknown=strict))
-        response: JsonObject = asked(service_of(setup), "/v1/admission-review", document).json()["response"]
+        response: JsonObject = send_to(service_of(setup), "/v1/admission-review", document).json()["response"]
         return response
 
     refused = reviewed(review_of("CREATE", bad))
@@ -371,10 +371,10 @@ def test_observers_are_notified_of_every_response(tmp_path: Path) -> None:
             self.heard.clear()
 
     listener = Listener()
-    service = service_of(held(tmp_path), standing(since=NOW))
+    service = service_of(setup_of(tmp_path), state_of(since=NOW))
     service.log = service.metrics = listener  # type: ignore[assignment]  # a double
-    asked(service, "/v1/admit", workspace("w", x=2))
-    asked(service, "/v1/check", b"{")
+    send_to(service, "/v1/admit", workspace("w", x=2))
+    send_to(service, "/v1/check", b"{")
 
     decided, refused = listener.heard[0], listener.heard[2]
     assert isinstance(decided.outcome, policyeng.models.Decision)
@@ -382,16 +382,16 @@ def test_observers_are_notified_of_every_response(tmp_path: Path) -> None:
     assert decided.document == workspace("w", x=2)
     assert (refused.point, refused.status, refused.outcome) == ("check", 400, None)
     assert isinstance(refused.refusal, InputError)
-    assert got(service, "/metrics")[0].text == "one 1\n"
+    assert get_from(service, "/metrics")[0].text == "one 1\n"
 
 
 def test_readiness_and_life(small: Service) -> None:
     """A server that leaves is alive, and not ready; a fault of a later reload is reported."""
-    alive, ready = got(small, "/healthz", "/readyz")
+    alive, ready = get_from(small, "/healthz", "/readyz")
     assert (alive.json(), ready.json()) == ({"status": "alive"}, {"ready": True, "reasons": [], "faults": []})
     small.leaving = True
-    assert [response.status_code for response in got(small, "/healthz", "/readyz")] == [200, 503]
-    assert asked(small, "/v1/admit", workspace("w")).status_code == 200
+    assert [response.status_code for response in get_from(small, "/healthz", "/readyz")] == [200, 503]
+    assert send_to(small, "/v1/admit", workspace("w")).status_code == 200
 
 
 def test_a_service_watches_while_it_serves(small: Service) -> None:
@@ -407,9 +407,11 @@ def test_what_if_output_is_decided_as_by_the_command(small: Service) -> None:
     made = {"resourceId": after["id"], "changeType": "Create", "after": after}
     response = {"status": "Succeeded", "error": None, "changes": [made]}
 
-    allowed = asked(small, "/v1/admit", {**response, "changes": [{**made, "changeType": "NoChange", "before": after}]})
-    denied = asked(small, "/v1/admit", response)
-    refused = asked(small, "/v1/admit", {**response, "changes": [{**made, "changeType": "Sideways"}]})
+    allowed = send_to(
+        small, "/v1/admit", {**response, "changes": [{**made, "changeType": "NoChange", "before": after}]}
+    )
+    denied = send_to(small, "/v1/admit", response)
+    refused = send_to(small, "/v1/admit", {**response, "changes": [{**made, "changeType": "Sideways"}]})
 
     assert allowed.json()["allowed"]
     assert not denied.json()["allowed"]

@@ -14,7 +14,7 @@ from policyeng.server.app import application
 from policyeng.server.request_body import MAX_YAML_BYTES
 from policyeng.server.service import Service
 from tests.bundles import workspace
-from tests.servers import JSON, asked, held, post, service_of, with_client
+from tests.servers import JSON, post, send_to, service_of, setup_of, with_client
 
 LONGEST = 1000
 
@@ -22,7 +22,7 @@ LONGEST = 1000
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
     """A server that takes little."""
-    return service_of(held(tmp_path), max_body_bytes=LONGEST, max_pending_bytes=1500)
+    return service_of(setup_of(tmp_path), max_body_bytes=LONGEST, max_pending_bytes=1500)
 
 
 async def pieces(size: int, *, pause: float = 0) -> AsyncIterator[bytes]:
@@ -45,9 +45,9 @@ def streamed(service: Service, content: AsyncIterator[bytes], **headers: str) ->
 
 def test_a_body_as_long_as_allowed_is_taken(service: Service) -> None:
     """Whether its length was announced or not; one byte more is refused."""
-    assert asked(service, "/v1/check", b'"' + b"a" * (LONGEST - 2) + b'"').status_code == 200
+    assert send_to(service, "/v1/check", b'"' + b"a" * (LONGEST - 2) + b'"').status_code == 200
     assert streamed(service, pieces(LONGEST)).status_code == 200
-    assert asked(service, "/v1/check", b'"' + b"a" * (LONGEST - 1) + b'"').status_code == 413
+    assert send_to(service, "/v1/check", b'"' + b"a" * (LONGEST - 1) + b'"').status_code == 413
     refused = streamed(service, pieces(LONGEST + 1))
     assert refused.status_code == 413
     assert "--max-body-bytes" in refused.json()["remedy"]
@@ -56,15 +56,15 @@ def test_a_body_as_long_as_allowed_is_taken(service: Service) -> None:
 
 def test_a_length_is_believed_before_anything_is_read(service: Service) -> None:
     """A length that is exceeded, or is no number, is refused."""
-    assert asked(service, "/v1/check", b"[]", content_length=str(LONGEST + 1)).status_code == 413
+    assert send_to(service, "/v1/check", b"[]", content_length=str(LONGEST + 1)).status_code == 413
     for length in ("3", "1", "x", "-1"):
-        assert asked(service, "/v1/check", b"[]", content_length=length).status_code == 400, length
+        assert send_to(service, "/v1/check", b"[]", content_length=length).status_code == 400, length
     assert service.bodies.buffered == 0
 
 
 def test_a_body_that_does_not_arrive_in_time_is_refused(tmp_path: Path) -> None:
     """A slow client occupies nothing longer than a request may take."""
-    service = service_of(held(tmp_path), max_body_bytes=LONGEST, deadline=0.3)
+    service = service_of(setup_of(tmp_path), max_body_bytes=LONGEST, deadline=0.3)
 
     response = streamed(service, pieces(LONGEST, pause=0.01))
 
@@ -107,7 +107,7 @@ def test_a_body_states_its_type(tmp_path: Path, headers: dict[str, str], status:
     async def use(client: httpx.AsyncClient) -> httpx.Response:
         return await client.send(request)
 
-    response = with_client(application(service_of(held(tmp_path))), use)
+    response = with_client(application(service_of(setup_of(tmp_path))), use)
     assert response.status_code == status
     if compressed:
         assert response.headers["accept-encoding"] == "identity"
@@ -117,22 +117,22 @@ def test_a_body_states_its_type(tmp_path: Path, headers: dict[str, str], status:
 
 def test_yaml_is_for_documents_only(tmp_path: Path) -> None:
     """A change is JSON."""
-    service = service_of(held(tmp_path))
+    service = service_of(setup_of(tmp_path))
     statuses = [
-        asked(service, path, b"a: 1", content_type="application/yaml").status_code
+        send_to(service, path, b"a: 1", content_type="application/yaml").status_code
         for path in ("/v1/check", "/v1/admit")
     ]
 
     assert statuses == [200, 415]
-    assert asked(service, "/v1/check", workspace("w")).status_code == 200
+    assert send_to(service, "/v1/check", workspace("w")).status_code == 200
 
 
 def test_a_body_in_yaml_is_shorter(tmp_path: Path) -> None:
     """1 MiB of it takes as much memory as a snapshot of 16 MiB in JSON."""
-    service = service_of(held(tmp_path))
+    service = service_of(setup_of(tmp_path))
     content = b"snapshotVersion: 1\n# " + b"x" * (MAX_YAML_BYTES - 22) + b"\n"
     taken, refused = (
-        asked(service, "/v1/check", body, content_type="application/yaml; charset=utf-8")
+        send_to(service, "/v1/check", body, content_type="application/yaml; charset=utf-8")
         for body in (content, content + b"\n")
     )
 

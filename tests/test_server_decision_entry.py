@@ -16,7 +16,7 @@ from policyeng.server.decision_log import line_of
 from policyeng.server.file_watcher import Watched
 from policyeng.server.service import Answered, Service
 from tests.bundles import deny_when, rego, workspace, write
-from tests.servers import asked, held, service_of, standing
+from tests.servers import send_to, service_of, setup_of, state_of
 from tests.test_server_decision_log import LABELS, plain
 
 #: Of the specification of W3C Trace Context.
@@ -43,7 +43,7 @@ class Heard:
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
     """A server whose log can be looked at."""
-    service = service_of(held(tmp_path), standing(since=datetime.now(UTC)))
+    service = service_of(setup_of(tmp_path), state_of(since=datetime.now(UTC)))
     service.log = Heard()  # type: ignore[assignment]  # a double
     return service
 
@@ -51,7 +51,7 @@ def service(tmp_path: Path) -> Service:
 def entry_for(service: Service, path: str, content: object, **headers: str) -> JsonObject:
     """The entry of one request."""
     assert isinstance(service.log, Heard)
-    asked(service, path, content, **headers)
+    send_to(service, path, content, **headers)
     entry: JsonObject = orjson.loads(line_of(service.log.all[-1], LABELS))
     return entry
 
@@ -69,7 +69,7 @@ def test_an_entry_states_the_decision_and_its_basis(service: Service) -> None:
     assert (entry["result"]["allowed"], entry["result"]["exitCode"]) == (False, 1)
     assert entry["result"]["denied"][0]["denials"] == [{"msg": "m", "path": "/properties/x", "actual": 1}]
     assert (entry["outcome_counts"]["denied"], entry["mode"], entry["point"]) == (1, "deny", "admit")
-    decision = asked(service, "/v1/admit", workspace("there", x=2)).json()
+    decision = send_to(service, "/v1/admit", workspace("there", x=2)).json()
     assert (entry["snapshot_digest"], entry["engine"]) == (decision["snapshot"]["digest"], decision["engine"])
     assert entry["metrics"]["timer_server_handler_ns"] > 0
     assert datetime.fromisoformat(entry["timestamp"]).tzinfo is not None
@@ -123,7 +123,7 @@ def test_findings_and_messages_are_masked_too(service: Service) -> None:
 def test_too_long_values_are_left_out(service: Service) -> None:
     """The input first, and what came of it only where that is not enough."""
     assert isinstance(service.log, Heard)
-    asked(service, "/v1/admit", workspace("there", x=2, long="x" * 5000))
+    send_to(service, "/v1/admit", workspace("there", x=2, long="x" * 5000))
     for longest, erased in ((9000, None), (4000, ["/input"]), (500, ["/input", "/result"])):
         entry = orjson.loads(line_of(service.log.all[-1], LABELS, longest))
         assert entry.get("erased") == erased

@@ -16,7 +16,7 @@ from policyeng.errors import UsageError
 from policyeng.server.file_watcher import PolicyReload, Watched
 from policyeng.server.service import Service, SnapshotState
 from tests.bundles import deny_when, rego, workspace, write
-from tests.servers import POLICY, asked, got, look, service_of, standing
+from tests.servers import POLICY, get_from, look, send_to, service_of, state_of
 
 EXEMPTIONS = """\
 exemptions:
@@ -37,7 +37,7 @@ def reload_of(folder: Path, seconds: float = 2.0) -> PolicyReload:
 
 def server(reload: PolicyReload) -> Service:
     """A server with it."""
-    service = service_of(reload.current, standing(since=datetime.now(UTC)))
+    service = service_of(reload.current, state_of(since=datetime.now(UTC)))
     service.setup = reload
     return service
 
@@ -47,20 +47,20 @@ def test_policies_settings_and_exemptions_are_read_again(tmp_path: Path) -> None
     reload = reload_of(tmp_path)
     service = server(reload)
     change = workspace("there", x=2)
-    assert asked(service, "/v1/admit", change).json()["allowed"] is False
+    assert send_to(service, "/v1/admit", change).json()["allowed"] is False
     write(tmp_path, {"policyeng.toml": 'fail_on = "critical"\n'})
     look(reload)
-    assert asked(service, "/v1/admit", change).json()["allowed"] is True
+    assert send_to(service, "/v1/admit", change).json()["allowed"] is True
     write(tmp_path, {"policyeng.toml": 'exemptions = ["mine.yaml"]\n', "mine.yaml": EXEMPTIONS})
     look(reload)
-    assert [each["policy"] for each in asked(service, "/v1/admit", change).json()["exempted"]] == ["T-A-1"]
+    assert [each["policy"] for each in send_to(service, "/v1/admit", change).json()["exempted"]] == ["T-A-1"]
     write(tmp_path, {"mine.yaml": "exemptions: []\n"})
     look(reload)
-    assert asked(service, "/v1/admit", change).json()["allowed"] is False
+    assert send_to(service, "/v1/admit", change).json()["allowed"] is False
     write(tmp_path, {"bundle/area/limit.rego": rego("limit", deny_when("input.resource.properties.x > 5"))})
     look(reload)
 
-    assert asked(service, "/v1/admit", change).json()["allowed"] is True
+    assert send_to(service, "/v1/admit", change).json()["allowed"] is True
     assert reload.failures == 0
 
 
@@ -84,21 +84,21 @@ def test_a_failed_reload_keeps_the_last_good_one_and_reports_it(
     service = server(reload)
     write(tmp_path, {file: text})
     look(reload)
-    (ready,) = got(service, "/readyz")
+    (ready,) = get_from(service, "/readyz")
 
     assert (ready.status_code, ready.headers["x-policyeng-degraded"]) == (200, "policies")
     assert ready.json()["ready"] is True
     assert fault in ready.json()["faults"][0]
-    assert asked(service, "/v1/admit", workspace("there", x=2)).json()["allowed"] is False
+    assert send_to(service, "/v1/admit", workspace("there", x=2)).json()["allowed"] is False
     strict = service_of(reload.current, unready_on_fault=True)
     strict.setup = reload
-    (unready,) = got(strict, "/readyz")
+    (unready,) = get_from(strict, "/readyz")
     assert (unready.status_code, unready.json()["ready"]) == (503, False)
     assert unready.json()["reasons"][0].startswith("an earlier version is active: policies: ")
     (tmp_path / file).unlink()
     write(tmp_path, {"bundle/area/limit.rego": POLICY})
     look(reload)
-    (well,) = got(strict, "/readyz")
+    (well,) = get_from(strict, "/readyz")
     assert (well.status_code, "x-policyeng-degraded" in well.headers, reload.failures) == (200, False, 1)
 
 
@@ -132,9 +132,11 @@ def test_a_request_keeps_what_it_began_with(tmp_path: Path) -> None:
             assert go.wait(60)
             return super().current
 
-    service.state = Blocked("state", lambda: standing(since=datetime.now(UTC)), ())
+    service.state = Blocked("state", lambda: state_of(since=datetime.now(UTC)), ())
     responses: list[httpx.Response] = []
-    requesting = threading.Thread(target=lambda: responses.append(asked(service, "/v1/admit", workspace("there", x=2))))
+    requesting = threading.Thread(
+        target=lambda: responses.append(send_to(service, "/v1/admit", workspace("there", x=2)))
+    )
     requesting.start()
     assert waiting.wait(60)
     before = reload.current.bundle.digest
@@ -144,7 +146,7 @@ def test_a_request_keeps_what_it_began_with(tmp_path: Path) -> None:
     requesting.join(20)
 
     assert (responses[0].json()["bundle"]["digest"], responses[0].json()["allowed"]) == (before, False)
-    later = asked(service, "/v1/admit", workspace("there", x=2)).json()
+    later = send_to(service, "/v1/admit", workspace("there", x=2)).json()
     assert (later["bundle"]["digest"], later["allowed"]) == (reload.current.bundle.digest, True)
     assert before != reload.current.bundle.digest
 
@@ -157,7 +159,7 @@ def test_the_state_is_read_again_for_other_policies(tmp_path: Path) -> None:
 
     def load() -> SnapshotState:
         read.append(reload.current.bundle.wanted["documents"])
-        return standing(since=datetime.now(UTC))
+        return state_of(since=datetime.now(UTC))
 
     service.state = Watched("state", load, ())
     service.watch()

@@ -19,7 +19,7 @@ from policyeng.server.metrics import ServerMetrics
 from policyeng.server.service import Service
 from tests.audits import Audited
 from tests.command import policyeng
-from tests.servers import held, service_of
+from tests.servers import service_of, setup_of
 from tests.test_server_history import audited, token_file  # noqa: F401  # `audited` is a fixture
 
 NUMBERS = (
@@ -48,7 +48,7 @@ BODIES = (b"", b"{", b"\xff", b"&".join([b"a=1"] * 20), b'{"snapshot": {"a": 1e9
 @pytest.fixture(params=[True, False], ids=["tokens", "open"])
 def app(request: pytest.FixtureRequest, audited: Audited, tmp_path: Path) -> Iterator[FastAPI]:  # noqa: F811
     """A server with every route, with and without tokens."""
-    service: Service = service_of(held(tmp_path), tokens=token_file(tmp_path) if request.param else None)
+    service: Service = service_of(setup_of(tmp_path), tokens=token_file(tmp_path) if request.param else None)
     with open_store(audited.url) as store:
         service.reports, service.metrics = Reports(store), ServerMetrics()
         service.start()

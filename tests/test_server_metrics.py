@@ -18,7 +18,7 @@ from policyeng.server.metrics import ServerMetrics
 from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write
 from tests.cluster import object_of, review_of, workspace_object
-from tests.servers import asked, got, held, look, service_of, standing
+from tests.servers import get_from, look, send_to, service_of, setup_of, state_of
 from tests.test_server_tokens import line
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -27,7 +27,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
     """A server that measures itself."""
-    return measured(service_of(held(tmp_path), standing(since=datetime.now(UTC) - timedelta(seconds=90))))
+    return measured(service_of(setup_of(tmp_path), state_of(since=datetime.now(UTC) - timedelta(seconds=90))))
 
 
 def measured(service: Service) -> Service:
@@ -40,7 +40,7 @@ def measured(service: Service) -> Service:
 
 def samples(service: Service) -> Samples:
     """The samples of the metrics route, by name and labels."""
-    (response,) = got(service, "/metrics")
+    (response,) = get_from(service, "/metrics")
     assert (response.status_code, response.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     families = list(text_string_to_metric_families(response.text))
     assert all(family.documentation for family in families)
@@ -66,7 +66,7 @@ def test_responses_are_counted_by_their_result(service: Service) -> None:
         ("/v1/check", {"snapshotVersion": 1, "resources": [workspace("a", x=2), workspace("b", x=0)]}),
         ("/v1/check", b"{"),
     ):
-        asked(service, path, content)
+        send_to(service, path, content)
     counted = samples(service)
 
     assert counted[of("admission_requests_total", decision="deny", mode="deny", point="admit")] == 1
@@ -87,7 +87,7 @@ def test_reviews_are_counted_by_their_response(tmp_path: Path) -> None:
     """Reviews outside the scope and passing ones are allowed; unreadable and undecidable ones are refused."""
     policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
     bundle = load_bundle(write(tmp_path, {"area/limit.rego": policy}))
-    before = standing(since=datetime.now(UTC) - timedelta(seconds=90))
+    before = state_of(since=datetime.now(UTC) - timedelta(seconds=90))
     service = measured(service_of(EvaluationSetup(bundle, (), {}, Settings()), before))
     there = workspace_object(description="good")
     for document in (
@@ -96,9 +96,9 @@ def test_reviews_are_counted_by_their_response(tmp_path: Path) -> None:
         review_of("CREATE", workspace_object(description="bad")),
         review_of("CREATE", object_of("Workspace", 1)),
     ):
-        assert asked(service, "/v1/admission-review", document).status_code == 200
+        assert send_to(service, "/v1/admission-review", document).status_code == 200
     service.options = replace(service.options, max_snapshot_age=1)
-    assert asked(service, "/v1/admission-review", review_of("CREATE", there)).json()["response"]["allowed"] is False
+    assert send_to(service, "/v1/admission-review", review_of("CREATE", there)).json()["response"]["allowed"] is False
     counted = samples(service)
     by_decision = {
         decision: counted[of("admission_requests_total", decision=decision, mode=mode, point="admission-review")]
@@ -112,7 +112,7 @@ def test_reviews_are_counted_by_their_response(tmp_path: Path) -> None:
 
 def test_what_cannot_be_decided_is_an_error(service: Service) -> None:
     """A document that is no snapshot leaves a report with a problem."""
-    asked(service, "/v1/check", {"nothing": "known"})
+    send_to(service, "/v1/check", {"nothing": "known"})
     assert samples(service)[of("evaluation_errors_total", kind="problem")] >= 1
 
 
@@ -120,7 +120,7 @@ def test_a_service_is_measured_on_each_request(service: Service, tmp_path: Path)
     """The active policies, their faults, their age, the queue, the log, and the process."""
     bundle = service.setup.current.bundle
     service.log = DecisionLog(Segments(tmp_path / "log"), {})
-    asked(service, "/v1/admit", workspace("there", x=2))
+    send_to(service, "/v1/admit", workspace("there", x=2))
     service.log.close()
     counted = samples(service)
 
@@ -143,14 +143,14 @@ def test_bad_readings_are_counted(tmp_path: Path) -> None:
     """By the reloaded file; those of the policies have a name of their own."""
     tokens = tmp_path / "tokens"
     tokens.write_text(line("prom", "metrics", "one"), encoding="utf-8")
-    service = measured(service_of(held(tmp_path), tokens=tokens))
+    service = measured(service_of(setup_of(tmp_path), tokens=tokens))
     assert service.tokens is not None
     tokens.write_text("nothing of the kind", encoding="utf-8")
     look(service.tokens)
     service.tokens.reload()
 
-    assert got(service, "/metrics")[0].status_code == 401
-    text = got(service, "/metrics", Authorization="Bearer one")[0].text
+    assert get_from(service, "/metrics")[0].status_code == 401
+    text = get_from(service, "/metrics", Authorization="Bearer one")[0].text
     assert 'policyeng_load_failures_total{of="tokens"} 2.0' in text
     assert 'policyeng_degraded{of="tokens"} 1.0' in text
     assert "policyeng_bundle_load_failures_total 0.0" in text
@@ -174,7 +174,7 @@ def test_exemptions_are_counted_by_whether_they_have_ended(tmp_path: Path) -> No
         )
         for number, end in enumerate(ends)
     ]
-    counted = samples(measured(service_of(replace(held(tmp_path), exemptions=exemptions))))
+    counted = samples(measured(service_of(replace(setup_of(tmp_path), exemptions=exemptions))))
 
     assert counted[of("exemptions", state="active")] == 2
     assert counted[of("exemptions", state="expired")] == 1
@@ -183,10 +183,10 @@ def test_exemptions_are_counted_by_whether_they_have_ended(tmp_path: Path) -> No
 
 def test_callers_choose_no_label(service: Service) -> None:
     """However many paths, ids and names they make up, there is no series more."""
-    asked(service, "/v1/admit", workspace("one", x=2), x_request_id="a")
+    send_to(service, "/v1/admit", workspace("one", x=2), x_request_id="a")
     before = samples(service).keys()
     for number in range(20):
-        asked(service, "/v1/admit", workspace(f"other{number}", x=2), x_request_id=f"b{number}")
-        asked(service, f"/v1/{number}", {})
+        send_to(service, "/v1/admit", workspace(f"other{number}", x=2), x_request_id=f"b{number}")
+        send_to(service, f"/v1/{number}", {})
 
     assert samples(service).keys() == before

@@ -13,7 +13,7 @@ from policyeng.server.routes.admission_review import resource_of
 from policyeng.server.schemas import ResourceDetails
 from policyeng.server.service import Service
 from tests.bundles import WORKSPACE
-from tests.servers import asked, held, service_of, standing
+from tests.servers import send_to, service_of, setup_of, state_of
 
 GROUP = "/subscriptions/s/resourceGroups/g"
 KIND = "Microsoft.MachineLearningServices/workspaces"
@@ -21,13 +21,13 @@ KIND = "Microsoft.MachineLearningServices/workspaces"
 
 def service(folder: Path, **settings: Any) -> Service:
     """A server with one policy and a state."""
-    return service_of(held(folder, **settings), standing(since=datetime.now(UTC)))
+    return service_of(setup_of(folder, **settings), state_of(since=datetime.now(UTC)))
 
 
 def evaluations(service: Service, *, audit: bool = False, **properties: object) -> list[JsonObject]:
     """The policy evaluations of a workspace."""
     details = {"resourceContent": {"type": KIND, "name": "w", "properties": properties}, "scope": GROUP}
-    response = asked(
+    response = send_to(
         service, "/v1/check-policy-restrictions", {"resourceDetails": details, "includeAuditEffect": audit}
     )
     assert response.status_code == 200
@@ -111,7 +111,7 @@ def test_the_id_is_made_of_scope_type_and_name(content: JsonObject, scope: str, 
 def test_a_resource_that_is_none_is_refused(tmp_path: Path, content: JsonObject, key: str) -> None:
     """With the place of the fault."""
     body = {"resourceDetails": {"resourceContent": content, "scope": GROUP}}
-    response = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+    response = send_to(service(tmp_path), "/v1/check-policy-restrictions", body)
 
     assert response.status_code == 422
     assert response.json()["place"] == f"body: /resourceDetails/resourceContent/{key}"
@@ -121,7 +121,7 @@ def test_a_resource_that_is_none_is_refused(tmp_path: Path, content: JsonObject,
 def test_content_that_is_not_an_object_is_refused(tmp_path: Path, content: object) -> None:
     """With its place."""
     body = {"resourceDetails": {"resourceContent": content, "scope": GROUP}}
-    response = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+    response = send_to(service(tmp_path), "/v1/check-policy-restrictions", body)
 
     assert response.status_code == 422
     assert response.json()["place"] == "body: /resourceDetails/resourceContent"
@@ -133,7 +133,7 @@ def test_pending_fields_are_refused(tmp_path: Path) -> None:
         "resourceDetails": {"resourceContent": {"type": KIND}, "scope": GROUP},
         "pendingFields": [{"field": "tags"}],
     }
-    response = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+    response = send_to(service(tmp_path), "/v1/check-policy-restrictions", body)
 
     assert response.status_code == 422
     assert "pendingFields" in response.json()["detail"]

@@ -16,7 +16,7 @@ from policyeng.server.app import application
 from policyeng.server.file_watcher import Watched
 from policyeng.server.service import Queue, Service
 from tests.bundles import workspace
-from tests.servers import held, post, service_of, with_client
+from tests.servers import post, service_of, setup_of, with_client
 
 
 class Gated(Watched[EvaluationSetup]):
@@ -39,7 +39,7 @@ class Gated(Watched[EvaluationSetup]):
 @pytest.fixture
 def gate(tmp_path: Path) -> Gated:
     """A closed one."""
-    return Gated(held(tmp_path))
+    return Gated(setup_of(tmp_path))
 
 
 def gated(gate: Gated, **options: Any) -> Service:

@@ -25,7 +25,7 @@ from policyeng.server.decision_log import NAME
 from policyeng.server.run import BoundedProtocol, DrainingServer
 from tests.bundles import deny_when, rego, workspace, write
 from tests.certificates import Root
-from tests.servers import held, service_of
+from tests.servers import service_of, setup_of
 from tests.test_cli_serve import running
 
 DENIED, ALLOWED = workspace("there", x=2), workspace("there", x=1)
@@ -167,7 +167,7 @@ def test_a_restart_under_load_loses_nothing(folder: Path) -> None:
 
 def test_a_connection_that_is_not_accepted_yet_is_served(tmp_path: Path) -> None:
     """It was made before the end, and the client has sent its request."""
-    service = service_of(held(tmp_path))
+    service = service_of(setup_of(tmp_path))
     config = uvicorn.Config(application(service), http=BoundedProtocol, ws="none", log_config=None)
 
     async def connected_at_the_end(bound: socket.socket) -> socket.socket:

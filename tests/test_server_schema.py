@@ -24,7 +24,7 @@ from policyeng.server.app import application
 from policyeng.server.metrics import ServerMetrics
 from policyeng.server.options import Route
 from policyeng.server.routes import evaluation
-from tests.servers import held, service_of, standing
+from tests.servers import service_of, setup_of, state_of
 from tests.test_server_tokens import line
 
 with warnings.catch_warnings():  # those of the library itself
@@ -45,7 +45,7 @@ def served(folder: Path) -> Any:
     tokens = folder / "tokens"
     known = [line("all", "check,admit,metrics", "one"), line("watch", "metrics", "watching")]
     tokens.write_text("\n".join(known), encoding="utf-8")
-    service = service_of(held(folder), standing(since=datetime.now(UTC)), tokens)
+    service = service_of(setup_of(folder), state_of(since=datetime.now(UTC)), tokens)
     service.metrics = ServerMetrics()
     return schemathesis.openapi.from_asgi("/openapi.json", application(service))
 
@@ -170,7 +170,7 @@ def tried_alone(operation: Any, headers: Mapping[str, str]) -> Counter[int]:
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
 def test_the_document_of_an_open_server_is_true_too(tmp_path: Path, mode: GenerationMode) -> None:
     """Of one without tokens and without a state, to which a change brings it."""
-    schema = schemathesis.openapi.from_asgi("/openapi.json", application(service_of(held(tmp_path))))
+    schema = schemathesis.openapi.from_asgi("/openapi.json", application(service_of(setup_of(tmp_path))))
     for operation in operations(schema):
         # No schema describes a state: drawn ones are refused. Azure's form and reviews have nowhere to bring one.
         if operation.path == "/v1/check" or (operation.path == "/v1/admit" and mode is GenerationMode.NEGATIVE):
@@ -200,7 +200,7 @@ def test_a_response_that_is_not_as_described_is_found(
 
 def test_a_server_without_tokens_and_state_documents_it(tmp_path: Path) -> None:
     """Nothing of tokens, and a change brings its state."""
-    document = application(service_of(held(tmp_path))).openapi()
+    document = application(service_of(setup_of(tmp_path))).openapi()
 
     assert "securitySchemes" not in document["components"]
     assert "401" not in document["paths"]["/v1/check"]["post"]["responses"]
@@ -218,7 +218,7 @@ def test_a_server_without_tokens_and_state_documents_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("route", Route)
 def test_the_document_lists_only_the_enabled_routes(tmp_path: Path, route: Route) -> None:
     """One path that evaluates, and the schemas that it refers to, directly or not; no unused ones."""
-    document = application(service_of(held(tmp_path), only=(route,))).openapi()
+    document = application(service_of(setup_of(tmp_path), only=(route,))).openapi()
     named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
 
     assert set(document["paths"]) == {f"/v1/{route}", "/healthz", "/readyz"}

@@ -15,7 +15,7 @@ from policyeng.server.file_watcher import Watched
 from policyeng.server.request_body import RequestRefusedError
 from policyeng.server.service import SnapshotState, read_state, require_fresh
 from tests.bundles import snapshot, workspace
-from tests.servers import asked, held, look, service_of
+from tests.servers import look, send_to, service_of, setup_of
 
 RESOURCES = WantedInputs(documents=False, resources=True)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -63,17 +63,17 @@ def test_a_state_that_is_too_old_decides_nothing(age: float, fresh: bool) -> Non
 def test_changes_are_evaluated_against_the_new_content_of_a_file(tmp_path: Path) -> None:
     """A broken file leaves the state as it was, older and older."""
     file = written(tmp_path / "a.json", NOW)
-    service = service_of(held(tmp_path))
+    service = service_of(setup_of(tmp_path))
     service.state = Watched("state", lambda: read_state((file,), RESOURCES), (file,))
     patch = {"operation": "patch", "id": workspace("b")["id"], "patch": {"properties": {"x": 2}}}
 
-    before = asked(service, "/v1/admit", patch).json()
+    before = send_to(service, "/v1/admit", patch).json()
     file.write_bytes(orjson.dumps({"snapshotVersion": 1, "resources": [workspace("b")]}))
     look(service.state)
-    after = asked(service, "/v1/admit", patch).json()
+    after = send_to(service, "/v1/admit", patch).json()
     file.write_text("{", encoding="utf-8")
     look(service.state)
-    broken = asked(service, "/v1/admit", patch).json()
+    broken = send_to(service, "/v1/admit", patch).json()
 
     assert [decision["exitCode"] for decision in (before, after, broken)] == [2, 1, 1]
     assert before["snapshot"]["digest"] != after["snapshot"]["digest"] == broken["snapshot"]["digest"]

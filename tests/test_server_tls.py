@@ -15,7 +15,7 @@ from policyeng.server.options import ServerOptions
 from policyeng.server.service import get_time
 from tests.bundles import workspace
 from tests.certificates import Root
-from tests.servers import asked, got, held, look, service_of, standing
+from tests.servers import get_from, look, send_to, service_of, setup_of, state_of
 
 
 class Connection:
@@ -128,11 +128,11 @@ def test_options_of_certificates_go_together() -> None:
 def test_without_a_certificate_there_is_no_verdict(tmp_path: Path) -> None:
     """The health of the server can still be requested."""
     files = {"tls_cert": tmp_path, "tls_key": tmp_path, "tls_client_ca": tmp_path}
-    setup = held(tmp_path)
-    service = service_of(setup, standing(since=get_time()), **files)
+    setup = setup_of(tmp_path)
+    service = service_of(setup, state_of(since=get_time()), **files)
 
-    refused = asked(service, "/v1/admit", workspace("there"))
+    refused = send_to(service, "/v1/admit", workspace("there"))
     assert (refused.status_code, refused.json()["detail"]) == (403, "the client sent no certificate")
-    alive, ready, document = got(service, "/healthz", "/readyz", "/openapi.json")
+    alive, ready, document = get_from(service, "/healthz", "/readyz", "/openapi.json")
     assert [each.status_code for each in (alive, ready, document)] == [200, 200, 200]
     assert {"403"} < document.json()["paths"]["/v1/admit"]["post"]["responses"].keys()

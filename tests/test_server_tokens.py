@@ -14,7 +14,7 @@ from policyeng.server.options import ServerOptions
 from policyeng.server.request_body import RequestRefusedError
 from policyeng.server.service import Service
 from tests.bundles import workspace
-from tests.servers import asked, got, held, service_of
+from tests.servers import get_from, send_to, service_of, setup_of
 
 
 def line(name: str, scopes: str, token: str) -> str:
@@ -28,7 +28,7 @@ def service(tmp_path: Path) -> Service:
     file = tmp_path / "tokens"
     lines = ["# who", "", "  ", "  # more", line("ci", "check,admit", "one"), line("prom", "METRICS", "two")]
     file.write_text("\n".join(lines), encoding="utf-8")
-    return service_of(held(tmp_path), tokens=file)
+    return service_of(setup_of(tmp_path), tokens=file)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def service(tmp_path: Path) -> Service:
 )
 def test_a_token_lets_in_to_its_scopes(service: Service, given: str, status: int, challenge: str | None) -> None:
     """The refusal states what is missing, as RFC 6750 has it."""
-    response = asked(service, "/v1/check", workspace("w"), authorization=given)
+    response = send_to(service, "/v1/check", workspace("w"), authorization=given)
 
     assert response.status_code == status
     assert response.headers.get("www-authenticate") == challenge
@@ -72,12 +72,12 @@ def test_a_holder_is_named_for_a_scope_of_the_token(tmp_path: Path) -> None:
 
 def test_refused_requests_are_not_read(service: Service) -> None:
     """Neither the type of the body nor the body."""
-    assert asked(service, "/v1/check", b"{", content_type="text/html").status_code == 401
+    assert send_to(service, "/v1/check", b"{", content_type="text/html").status_code == 401
 
 
 def test_health_needs_no_token(service: Service) -> None:
     """The description of the interface is, too."""
-    assert [response.status_code for response in got(service, "/healthz", "/readyz", "/openapi.json")] == [200] * 3
+    assert [response.status_code for response in get_from(service, "/healthz", "/readyz", "/openapi.json")] == [200] * 3
 
 
 def test_every_hash_is_compared_in_constant_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_every_hash_is_compared_in_constant_time(service: Service, monkeypatch: 
         return known == given
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
-    assert asked(service, "/v1/check", workspace("w"), authorization="Bearer one").status_code == 200
+    assert send_to(service, "/v1/check", workspace("w"), authorization="Bearer one").status_code == 200
     assert len(compared) == 2
 
 

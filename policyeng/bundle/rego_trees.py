@@ -232,7 +232,7 @@ def spellings_of(policies: Iterable[Policy], modules: Iterable[ModuleAnalysis]) 
 
 def _pointers(header: PolicyHeader) -> Iterator[tuple[str, str]]:
     for target in header.judges:
-        yield from ((target.type, pointer) for pointer in header.inspects)
+        yield from ((target.type, pointer) for pointer in (*header.inspects, *target.where))
         yield from ((target.type, pointer) for one in header.consults for pointer in one.through[:1])
     for one in header.consults:
         yield from ((one.type, pointer) for pointer in (*one.reads, *one.through[1:], *filter(None, [one.naming])))

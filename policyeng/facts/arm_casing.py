@@ -61,7 +61,7 @@ _NAMES = """
     deploymentConfigurationType deploymentId destination disableLocalAuth distribution docker earlyTermination
     egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp enableOSPatching enableRootAccess
     enableSSO encryption endpointComputeType environmentId environmentType environmentVariables experimentName
-    expiryTime expression fpga gpu groupIds hbiWorkspace hubResourceId identity idleTimeBeforeShutdown image
+    expiryTime expression fpga gpu groupIds hbiWorkspace hubResourceId id identity idleTimeBeforeShutdown image
     imageBuildCompute instanceCount instanceType instanceTypes intellectualPropertyPublisher ipAddress ipAllowlist
     ipRules isArchived isAttachedCompute isEnabled isLatestOsImageVersion isolatedNetwork isolationMode isSharedToAll
     jobDefinition jobs jobType keyIdentifier keyVault keyVaultArmId keyVaultProperties kvTags lastOperation limits
@@ -86,7 +86,7 @@ _ELSEWHERE = """
     categoryGroup code computeLocation condition containers contentFilters count criteria criterionType dataActions
     days disableLocalAuth enableAutoScaling enabled endDate endDateTime endpoint enforcementMode environmentVariables
     eventHubAuthorizationRuleId eventHubName exemptionCategory expiresOn expiryDate expiryDateTime filter gpu groupIds
-    hardwareProfile impact impactedField instanceFlexibility ip ipAddress ipRules isEnabled lastUpdated level
+    hardwareProfile id impact impactedField instanceFlexibility ip ipAddress ipRules isEnabled lastUpdated level
     licenseType limits logFilters logs managementGroupId manualPrivateLinkServiceConnections maxCount maxPods
     memoryInGB metricName metrics minCount minNodeCount mode networkAcls networkPlugin networkPluginMode
     networkProfile notActions notDataActions notifications notScopes operator originRoleAssignmentId osDisk osType
@@ -134,7 +134,16 @@ _MOST_NAMES = 1 << 12
 _SPACES = frozenset(SPACE)
 #: Members whose texts are not enumerations: a VM size with a space in it is unknown, and files keep their spaces.
 _AS_WRITTEN = frozenset(
-    {"agentVmSize", "condaFile", "defaultInstanceType", "instanceType", "scriptData", "virtualMachineSize", "vmSize"}
+    {
+        "agentVmSize",
+        "condaFile",
+        "defaultInstanceType",
+        "id",
+        "instanceType",
+        "scriptData",
+        "virtualMachineSize",
+        "vmSize",
+    }
 )
 
 
