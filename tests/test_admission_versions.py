@@ -160,6 +160,7 @@ def test_a_violation_in_any_version_is_never_weaker_than_in_the_newest(policy: P
         assert seen, "no case of the policy was tried"
 
 
+@pytest.mark.slow
 def test_violations_are_failures_in_the_newest_version_too() -> None:
     """So that the comparison is of failures, for every kind that a policy evaluates."""
     failing: dict[str, set[str]] = {}

@@ -36,6 +36,7 @@ def test_a_subscription_is_one_part_that_is_kept(tmp_path: Path) -> None:
     assert [(run["parts"], run["inputs"]) for run in runs] == [(1, [ROOT])]
 
 
+@pytest.mark.slow
 def test_a_workspace_is_read_as_the_snapshot_command_reads_it(tmp_path: Path) -> None:
     """The findings are those of `check` on what it writes, also where another process sends the requests."""
     more = 'resource_group = "rg-ml"\nworkspace = "ws"\n'

@@ -76,6 +76,7 @@ def comparisons(draw: st.DrawFn) -> Comparison:
     )
 
 
+@pytest.mark.slow
 @laws
 @given(comparisons())
 def test_a_comparison_reads_back_and_fits_the_schema(comparison: Comparison) -> None:

@@ -90,6 +90,7 @@ def test_a_cause_undone_undoes_the_flip(seed: int) -> None:
             assert status_of(again.get(key)) == status_of(were.get(key)), (key, together)
 
 
+@pytest.mark.slow
 @LAW
 @given(st.integers(0, 2**32))
 def test_sharing_what_stays_changes_no_cause(seed: int) -> None:

@@ -261,6 +261,7 @@ def test_files_next_to_a_part_count(tmp_path: Path, evaluated_files: list[str]) 
     assert evaluated_files == ["compute.yml", "compute.yml"]
 
 
+@pytest.mark.slow
 def test_several_processes_take_over_too(audited: Audited) -> None:
     """In the order of the parts."""
     audited.audit()

@@ -94,6 +94,7 @@ def configured(folder: Path, url: str, store: str, **more: str) -> None:
     (folder / "policyeng.toml").write_text(f'{text}[[notify]]\nname = "ops"\nurl = "{url}"\n{lines}', encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_killed_while_it_notifies_loses_nothing(tmp_path: Path, store_url: str) -> None:
     """Its run is kept, and its message is sent again once it is due: twice rather than never."""
     with listening(WebServer()) as web:

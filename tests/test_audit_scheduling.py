@@ -175,6 +175,7 @@ def slow() -> Iterator[SlowServer]:
     thread.join()
 
 
+@pytest.mark.slow
 def test_estates_are_audited_again_and_again_until_the_end(folder: Folder) -> None:
     """One line for each audit, with what changed; SIGTERM ends it with exit 0."""
     folder.configure(estate("one", "a.json", every="PT1S"), estate("two", "b.json"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import orjson
+import pytest
 
 from policyeng.audit.store.tables import (
     compute_span_states,
@@ -20,6 +21,7 @@ from policyeng.verify.generators.examples import Examples
 from tests.effort import effort
 
 
+@pytest.mark.slow
 def test_evaluations_are_written_as_pydantic_writes_them() -> None:
     """Findings and the rest, of drawn estates with exemptions; and what is written is what is read back."""
     bundle = load_bundle()
@@ -44,6 +46,7 @@ def test_evaluations_are_written_as_pydantic_writes_them() -> None:
         assert evaluation_of(kept.contents[kept.digest], findings) == evaluation
 
 
+@pytest.mark.slow
 def test_what_json_cannot_represent_is_written_too() -> None:
     """As it was before: a number beyond 64 bits."""
     finding = Finding(

@@ -104,6 +104,7 @@ def test_an_unknown_policy_names_the_option_that_finds_it(folder: Path) -> None:
     assert "only the built-in policies were searched; add `--policy PATH` for others" in ran.stderr
 
 
+@pytest.mark.slow
 def test_watching_runs_the_tests_again_after_a_change(folder: Path) -> None:
     """Until it is interrupted; a mistake does not end it."""
     line = [sys.executable, "-m", "policyeng", "test", "--policy", "policies", "--watch"]

@@ -87,6 +87,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
         assert "<script" not in (tools.folder / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_contestant_that_evaluates_less_stops_the_run(tools: Tools, made: Prepared) -> None:
     """`opa exec` and Conftest with the pairs of one policy left out."""
     with whole(tools, made) as contestants:

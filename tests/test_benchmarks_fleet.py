@@ -36,6 +36,7 @@ def test_a_command_that_fails_gives_no_figure() -> None:
         measured("broken", [sys.executable, "-c", "import sys; sys.stderr.write('no such fleet'); sys.exit(3)"])
 
 
+@pytest.mark.slow
 def test_audits_are_those_of_the_command(tmp_path: Path) -> None:
     """The first evaluates; it is a process that ends as `check` would."""
     fleet = Fleet(tmp_path, workspaces=2, resources=12)

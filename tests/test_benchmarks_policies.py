@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.estates import document
 from benchmarks.policies import measure_policies, measure_sets, of_documents
 from benchmarks.preparing import whole_bundle
@@ -14,6 +16,7 @@ def test_the_policies_of_the_documents_are_the_first_61() -> None:
     assert len(of_documents(whole_bundle()).policies) == 61
 
 
+@pytest.mark.slow
 def test_each_policy_and_both_sets_are_measured(tmp_path: Path) -> None:
     """An estate with something for every one of a few policies."""
     file = tmp_path / "estate.json"

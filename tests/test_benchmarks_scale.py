@@ -87,6 +87,7 @@ def test_what_the_seconds_of_cpu_allow() -> None:
         assert [scale.estimate_check(run, 3), scale.estimate_audit(run, 3)] == [7.0, 5.0]
 
 
+@pytest.mark.slow
 def test_an_audit_that_does_not_evaluate_is_no_figure(tmp_path: Path) -> None:
     """An empty folder ends with 2."""
     with pytest.raises(RuntimeError, match="the audit ended with 2"):

@@ -149,6 +149,7 @@ def test_every_cut_of_an_archive_is_refused(tmp_path: Path) -> None:
             read_archive(path)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_inflated(tmp_path: Path) -> None:
     """256 MiB of zeros is refused at the limit, with the memory of the limit."""
     path = tmp_path / "b.tar.gz"

@@ -52,6 +52,7 @@ def findings(bundle: Bundle, root: Path) -> Sequence[Finding]:
     return evaluate(bundle, snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC)).findings
 
 
+@pytest.mark.slow
 def test_the_archive_of_the_built_in_policies_is_the_bundle(bundle: Bundle, root: Path, tmp_path: Path) -> None:
     """Policies in Rego and Python, modules, data, digest, revision and findings are equal."""
     read = load_bundle(built(tmp_path / "b.tar.gz"))

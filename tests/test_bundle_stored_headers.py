@@ -68,6 +68,7 @@ def test_headers_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None
         assert new.model_dump_json() == old.model_dump_json()
 
 
+@pytest.mark.slow
 def test_the_built_in_policies_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     """Those in Python too, where the bundle is not stored as a whole."""
     monkeypatch.setattr(loader, "state_of", lambda _: None)

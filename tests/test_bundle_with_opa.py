@@ -69,6 +69,7 @@ def test_opa_takes_our_signed_archive_and_refuses_it_altered(
             assert "digest mismatch" in refused.stdout + refused.stderr
 
 
+@pytest.mark.slow
 def test_opa_reads_our_archive_strictly(opa: Path, bundle: Bundle, tmp_path: Path) -> None:
     """`opa check --strict`, `opa inspect` and `opa eval`; the manifest states revision and digest."""
     origins = open_origins([])
@@ -99,6 +100,7 @@ def test_opa_reads_our_archive_strictly(opa: Path, bundle: Bundle, tmp_path: Pat
     )
 
 
+@pytest.mark.slow
 def test_what_opa_builds_decides_as_the_directory_does(opa: Path, root: Path, tmp_path: Path) -> None:
     """Named relatively or absolutely; OPA leaves Python out, and everything in Rego is the same."""
     ours = load_bundle(root / "policies")

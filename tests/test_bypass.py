@@ -21,6 +21,7 @@ def test_no_edit_gets_a_denied_change_allowed() -> None:
     assert tried == set(EDITS)
 
 
+@pytest.mark.slow
 def test_the_edits_find_a_policy_that_can_be_got_past(tmp_path: Path) -> None:
     """One that looks at what its header does not declare, and one that compares by letter."""
     leaks = rego(

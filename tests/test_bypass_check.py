@@ -19,6 +19,7 @@ CASES = (
 TRIED = ("AML-COST-101", "AML-NET-001", "AML-NET-105", "AML-RBAC-103")
 
 
+@pytest.mark.slow
 def test_no_edit_makes_a_failing_document_pass(bundle: Bundle) -> None:
     """In all formats, with edits of every kind."""
     seen, past = run(120, 3, bundle.only(policy for policy in bundle.policies if policy.id in TRIED))
@@ -27,6 +28,7 @@ def test_no_edit_makes_a_failing_document_pass(bundle: Bundle) -> None:
     assert {"exit 1", "exit 2"} == {outcome for _, outcome in seen}
 
 
+@pytest.mark.slow
 def test_the_edits_find_a_policy_that_compares_by_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a run without a finding proves something."""
     # Few of the words of a whole workspace are the one that is compared: every edit is one of words.

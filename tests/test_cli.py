@@ -73,6 +73,7 @@ def test_only_exemptions_make_the_exempted_sample_green(root: Path) -> None:
     assert policyeng(*given, "--as-of", "2027-06-01T00:00:00Z").returncode == 1
 
 
+@pytest.mark.slow
 def test_standard_input_is_an_input(failing: tuple[str, str]) -> None:
     """`-` reads a snapshot from a pipe."""
     policies, path = failing

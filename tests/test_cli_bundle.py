@@ -264,6 +264,7 @@ def test_verify_refuses_what_could_not_evaluate(
     assert message in ran.stderr
 
 
+@pytest.mark.slow
 def test_hostile_archives_end_with_a_sentence_and_exit_2(tmp_path: Path, policyeng: Policyeng) -> None:
     """Through the command line, as somebody meets them."""
     packed(tmp_path / "whole.tar.gz", dict(POLICY))

@@ -34,6 +34,7 @@ def test_every_schema_is_one_and_is_printed(name: str) -> None:
     assert printed["$id"] == f"urn:policyeng:schema:{name}:1"
 
 
+@pytest.mark.slow
 def test_our_own_documents_fit() -> None:
     """Samples, cases and headers of the built-in policies, and the configuration of this repository."""
     samples = sorted((ROOT / "samples" / "workspaces").glob("*.json"))

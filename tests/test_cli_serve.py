@@ -49,6 +49,7 @@ def running(
             server.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_responds_until_a_signal_comes(folder: Path, number: signal.Signals) -> None:
     """Then it ends well, and prints nothing."""
@@ -63,6 +64,7 @@ def test_it_responds_until_a_signal_comes(folder: Path, number: signal.Signals) 
         assert server.stderr.read() == ""
 
 
+@pytest.mark.slow
 def test_what_is_sent_cannot_end_it(folder: Path) -> None:
     """Half a request, two lengths, no HTTP at all, a body that stays away: it responds to the next one."""
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -95,6 +97,7 @@ def test_what_is_sent_cannot_end_it(folder: Path) -> None:
         assert httpx.post(f"{address}/v1/check", content=b"[]", headers=JSON).status_code == 200
 
 
+@pytest.mark.slow
 def test_headers_that_do_not_end_are_waited_for_in_vain(folder: Path) -> None:
     """A connection on which nothing comes, or little, is closed; one that is used stays open."""
     script = (
@@ -113,6 +116,7 @@ def test_headers_that_do_not_end_are_waited_for_in_vain(folder: Path) -> None:
             assert client.get("/healthz").status_code == 200
 
 
+@pytest.mark.slow
 def test_the_state_is_read_again_and_tokens_are_required(folder: Path) -> None:
     """While it serves."""
     (folder / "tokens").write_text(line("all", "admit", "secret"), encoding="utf-8")

@@ -59,6 +59,7 @@ def evaluated_as_stored(snapshot: Snapshot, bundle: Bundle = BUNDLE) -> Evaluati
         return evaluated(snapshot, bundle)
 
 
+@pytest.mark.slow
 def test_a_stored_program_evaluates_as_the_compiled_one() -> None:
     """On samples and a failing case of each policy, with all policies: the same findings, byte for byte."""
     snapshots = [load_snapshot(path) for path in SAMPLES]

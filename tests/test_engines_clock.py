@@ -241,6 +241,7 @@ def test_the_ends_are_the_nearest_changes(tmp_path: Path, body: str, since: date
     assert unchanged == Unchanged(microseconds_of(since), microseconds_of(until))
 
 
+@pytest.mark.slow
 def test_the_built_in_policies_are_recorded() -> None:
     """On drawn estates, with clocks near the moments at which they may change what they find."""
     bundle = load_bundle()

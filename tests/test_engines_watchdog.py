@@ -202,6 +202,7 @@ def test_too_many_steps_switch_a_policy_off_and_values_too_large_do_not(
     assert sum("too large" in error for error in unknowns) == 5
 
 
+@pytest.mark.slow
 def test_threads_evaluate_apart(tmp_path: Path) -> None:
     """Eight threads with different bundles and inputs find what one finds, while one of them exceeds its limit."""
     body = deny_when("count([i | some i in numbers.range(1, 300); i > 0]) > 0; input.resource.properties.n == NUMBER")

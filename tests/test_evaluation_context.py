@@ -40,6 +40,7 @@ def test_an_incremental_evaluation_is_that_from_the_start(bundle: Bundle, number
         assert evaluate_prepared(prepared, EvaluationOptions(moment, jobs=2)) == anew
 
 
+@pytest.mark.slow
 def test_a_part_decides_its_pairs_as_the_whole_does(bundle: Bundle) -> None:
     """One policy, or one resource: no other finding, and none of them another one."""
     example = Examples(bundle).numbered(11, 3)

@@ -62,6 +62,7 @@ def test_the_reports_of_samples_are_the_same(name: str, jobs: int) -> None:
     assert reports(evaluated(BUNDLE, read, jobs)) == reports(one)
 
 
+@pytest.mark.slow
 def test_the_reports_of_drawn_estates_are_the_same() -> None:
     """Whatever they contain: fields that cannot be read, lists that were not, approvals, declared workloads."""
     unknown = 0

@@ -209,6 +209,7 @@ def test_python_of_a_pack_runs_only_on_request(tmp_path: Path) -> None:
     assert verify(Path(path), "--run-python")[0] == 0
 
 
+@pytest.mark.slow
 def test_built_in_policies_in_python_are_known(tmp_path: Path) -> None:
     """They run without a request."""
     kept = Audited(tmp_path, setup=setup_of(load_bundle()))

@@ -122,6 +122,7 @@ def test_without_time_zones_an_evaluation_names_what_to_install() -> None:
     assert "install `policyeng[rego]`" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_bundle_whose_builtin_has_no_library_is_not_evaluated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def log_of(folder: Path, level: str, *options: str) -> str:
         return server.stderr.read()
 
 
+@pytest.mark.slow
 def test_each_request_has_a_line(folder: Path) -> None:
     """Method, route, status, duration and request id; neither tokens nor bodies nor paths that are no routes."""
     log = log_of(folder, "info", "--log-format", "json")
@@ -66,6 +67,7 @@ def test_each_request_has_a_line(folder: Path) -> None:
         assert secret not in log
 
 
+@pytest.mark.slow
 def test_the_text_has_the_same(folder: Path) -> None:
     """And probes are there at the level of debugging."""
     first, *_, last = log_of(folder, "debug").splitlines()
@@ -76,6 +78,7 @@ def test_the_text_has_the_same(folder: Path) -> None:
     assert "INFO access: GET - 404 " in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_fault_is_logged_in_the_same_form(folder: Path, workers: str) -> None:
     """A changed file that cannot be read, whatever process notices it."""

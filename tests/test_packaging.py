@@ -8,6 +8,8 @@ import sys
 import tomllib
 from importlib.metadata import packages_distributions
 
+import pytest
+
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -36,6 +38,7 @@ def test_it_is_built_by_setuptools_alone() -> None:
     assert set(PROJECT["tool"]["setuptools"]) == {"include-package-data", "package-data", "package-dir", "packages"}
 
 
+@pytest.mark.slow
 def test_what_the_rego_package_imports_is_declared() -> None:
     """As a dependency, or in the extra `rego`."""
     project = PROJECT["project"]

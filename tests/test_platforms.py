@@ -34,6 +34,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_checks_work(tmp_path: Path, jobs: str) -> None:
     """With the same report as anywhere else; nothing is cached, because owners cannot be compared."""

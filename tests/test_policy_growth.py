@@ -103,6 +103,7 @@ def written(folder: Path, estate: Estate, size: int) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estate", ESTATES, ids=lambda estate: estate.__name__)
 def test_no_policy_walks_what_it_need_not(estate: Estate, tmp_path: Path) -> None:
     """An estate of four times the size takes each policy about four times the steps."""
@@ -113,6 +114,7 @@ def test_no_policy_walks_what_it_need_not(estate: Estate, tmp_path: Path) -> Non
         assert set(found) == {policy.id for policy in whole_bundle().policies}
 
 
+@pytest.mark.slow
 def test_an_endpoint_is_not_compared_with_the_deployments_of_others(tmp_path: Path) -> None:
     """The scan of all deployments of a workspace costs little for each, so only a large workspace shows it."""
     bundle = selected(whole_bundle(), ["AML-END-010"])
@@ -124,6 +126,7 @@ def test_an_endpoint_is_not_compared_with_the_deployments_of_others(tmp_path: Pa
     assert after < FACTOR * before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estate", ESTATES, ids=lambda estate: estate.__name__)
 def test_preparation_is_linear(estate: Estate, tmp_path: Path) -> None:
     """So does reading an estate, indexing it and deriving its workloads."""

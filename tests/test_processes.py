@@ -204,6 +204,7 @@ def test_an_interrupt_ends_all_processes(number: int, tmp_path: Path) -> None:
     _wait_until(lambda: not any(Path(f"/proc/{path.name}").exists() for path in tmp_path.iterdir()))
 
 
+@pytest.mark.slow
 def test_idle_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     """Even where it is killed, so that it cannot notify them."""
     script = _PARENT.replace("time.sleep(600)", "time.sleep(0)").replace(

@@ -156,6 +156,7 @@ def _refers_to_itself(schema: Any) -> bool:
     return type(schema) is dict and "$ref" in json.dumps(schema.get("definitions"))
 
 
+@pytest.mark.slow
 def test_documents_meet_schemas_as_for_opa(opa: Path) -> None:
     """Random schemas and documents, as values and as text."""
     random = seeded(7)

@@ -224,6 +224,7 @@ def test_tokens_are_verified_as_opa_does(opa: Path) -> None:
     assert sum(outcome.kind == "array" and outcome.value[0] for outcome in results) > 30
 
 
+@pytest.mark.slow
 def test_tokens_are_signed_as_opa_does(opa: Path) -> None:
     """With the algorithms whose result is always the same."""
     random = seeded(7)

@@ -44,6 +44,7 @@ def folder(tmp_path: Path) -> Path:
     return write(tmp_path, {PLACE: RULE, "acme/scale_to_zero/cases.yaml": PAGE["yaml"]})
 
 
+@pytest.mark.slow
 def test_the_session_of_the_page_is_what_pdb_prints(folder: Path) -> None:
     """Its commands, with the path of the file that is here."""
     commands = re.findall(r"^\(Pdb\) (.*)$", PAGE["text"], re.MULTILINE)

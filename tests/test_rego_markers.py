@@ -368,6 +368,7 @@ def estate(tmp_path_factory: pytest.TempPathFactory) -> MarkedEstate:
     return MarkedEstate(tmp_path_factory.mktemp("estate"), effort(70, 120))
 
 
+@pytest.mark.slow
 def test_policies_hold_for_every_value(estate: MarkedEstate) -> None:
     """All policies decide an estate with random markers as they do with random values instead."""
     counts: Counter[str] = Counter()
@@ -381,6 +382,7 @@ def test_policies_hold_for_every_value(estate: MarkedEstate) -> None:
     assert counts["hidden errors"] < counts["decided"] / 500
 
 
+@pytest.mark.slow
 def test_random_programs_hold_for_every_value() -> None:
     """Random programs give with random markers what they give with random values instead."""
     counts: Counter[str] = Counter()

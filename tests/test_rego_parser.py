@@ -41,6 +41,7 @@ def our_json(text: str, version: int) -> object:
         return None
 
 
+@pytest.mark.slow
 def test_the_policies_have_the_nodes_of_opa(opa: Path) -> None:
     """Every Rego file of the product, by one process of OPA for each."""
     files = sorted((ROOT / "policies").rglob("*.rego"))

@@ -202,6 +202,7 @@ def test_types_that_double_end() -> None:
     assert messages(f'p0 := 1\n{rules}\nq if p59[0][1] == "a"\nr if p9[0][0] == "a"') == ["match error"] * 2
 
 
+@pytest.mark.slow
 def test_our_policies_have_no_mistakes() -> None:
     """Those of this project, with their tests."""
     modules = {str(path): path.read_text(encoding="utf-8") for path in (ROOT / "policies").rglob("*.rego")}
@@ -227,6 +228,7 @@ def refused_by_opa(opa: Path, folder: Path, modules: dict[str, str]) -> set[str]
             (folder / file).unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "drawn",
     [lambda: drawn_modules(effort(700, 8000), 20), lambda: builtin_modules(effort(4, 40), 20)],

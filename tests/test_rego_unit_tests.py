@@ -136,6 +136,7 @@ def outcomes_of(*paths: Path) -> dict[tuple[str, int], str]:
     return {(f"{test.package}.{test.name}", test.line): test.outcome for test in run_unit_tests(session)}
 
 
+@pytest.mark.slow
 def test_our_own_tests_pass_as_with_opa(opa: Path) -> None:
     """Every test of `policies`, each by its name and line."""
     ours = outcomes_of()
@@ -224,6 +225,7 @@ def test_coverage_counts_the_lines_of_opa(opa: Path, tmp_path: Path) -> None:
             assert lines_of(module) - set(missed) == set(rows(found["covered"])) - {18}
 
 
+@pytest.mark.slow
 def test_coverage_of_our_library_is_that_of_opa(opa: Path) -> None:
     """OPA names what ran in a bundle `policies/lib/x.rego`."""
     session = open_session(load_bundle(), print, cover=True)

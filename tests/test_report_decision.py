@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -43,6 +44,7 @@ def decisions(draw: st.DrawFn) -> Decision:
     return decision_of(evaluation, allowed=code == 0, exit_code=code, **lists)
 
 
+@pytest.mark.slow
 @laws
 @given(decisions())
 def test_a_decision_reads_back_and_fits_the_schema(decision: Decision) -> None:

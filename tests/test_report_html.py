@@ -67,6 +67,7 @@ def test_a_page_lets_run_its_own_style_and_script_and_nothing_else() -> None:
     )
 
 
+@pytest.mark.slow
 @laws
 @given(evaluation=evaluations())
 def test_no_text_becomes_markup(evaluation: Evaluation) -> None:

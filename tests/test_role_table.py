@@ -127,6 +127,7 @@ def test_published_custom_roles_grant_what_their_definitions_state(file: str, ro
     assert shown(custom(file)) == row
 
 
+@pytest.mark.slow
 def test_rego_has_the_same_table() -> None:
     """The library decides each action of each role of the catalogue as Python does."""
     grants = (

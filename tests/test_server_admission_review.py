@@ -280,6 +280,7 @@ OBJECTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.sampled_from(["CREATE", "UPDATE", "DELETE", "CONNECT"]) | st.text(max_size=3),

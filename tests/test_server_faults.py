@@ -178,6 +178,7 @@ def test_a_body_that_is_none_gets_a_problem(
         assert response.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begin", "drip", "ends"),
     [

@@ -185,6 +185,7 @@ def test_a_connection_that_is_not_accepted_yet_is_served(tmp_path: Path) -> None
     assert response.startswith(b"HTTP/1.1 200 OK")
 
 
+@pytest.mark.slow
 def test_a_killed_server_leaves_whole_lines(folder: Path) -> None:
     """But for the last one; the next server takes it away and reports it."""
     options = ("--snapshot", "state.json", "--decision-log", "log", "--decision-log-max-bytes", "20000")

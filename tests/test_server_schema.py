@@ -114,6 +114,7 @@ def test_the_document_states_the_requests_and_responses(schema: Any, mode: Gener
     assert len([path for path in sent if path.startswith("POST")]) == 4
 
 
+@pytest.mark.slow
 def test_every_example_is_accepted(schema: Any) -> None:
     """Each of the document, with 200."""
     document: JsonObject = schema.raw_schema

@@ -42,6 +42,7 @@ def stopped(server: subprocess.Popen[str]) -> str:
     return errors_of(server)
 
 
+@pytest.mark.slow
 def test_all_workers_respond_and_count_together(folder: Path) -> None:
     """There is one log with every decision, and one page of metrics with the sums; nothing is printed."""
     with running(folder, *OPTIONS) as (server, address):
@@ -130,6 +131,7 @@ def test_all_workers_have_the_same_in_force(folder: Path) -> None:
         stopped(server)
 
 
+@pytest.mark.slow
 def test_changes_that_one_worker_allows_count_in_all(folder: Path) -> None:
     """So that a violation cannot be split over workers."""
     policy = rego("limit", deny_when("count(input.snapshot.resources) > 3"))

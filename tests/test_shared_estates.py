@@ -121,6 +121,7 @@ ASSIGNMENTS = st.sampled_from([policy for policy in BUNDLE.policies if policy.id
 )
 
 
+@pytest.mark.slow
 @LAW
 @given(ASSIGNMENTS)
 def test_assignments_are_the_same_in_both_languages(snapshot: Snapshot) -> None:
@@ -157,6 +158,7 @@ def plain(value: object) -> object:
 WORKLOADS = Probe(workloads="input.snapshot.workloads")
 
 
+@pytest.mark.slow
 @LAW
 @given(ESTATES)
 def test_workloads_are_derived_once_and_given_to_both(estate: PreparedSnapshot) -> None:
@@ -183,6 +185,7 @@ APPROVED = st.sampled_from([policy for policy in BUNDLE.policies if policy.id ==
 )
 
 
+@pytest.mark.slow
 @LAW
 @given(APPROVED)
 def test_approvals_are_the_same_in_both_languages(snapshot: Snapshot) -> None:

@@ -130,6 +130,7 @@ def test_files_that_other_options_name_are_no_input(here: Path) -> None:
     assert skipped(read_inputs(["."], walk=walk)) == {"b.json": "another option names it"}
 
 
+@pytest.mark.slow
 def test_every_command_takes_the_options(here: Path) -> None:
     """By flag, by variable, and by the configuration, whose patterns are relative to it."""
     workspace(here / "in/good.json")

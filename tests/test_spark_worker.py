@@ -38,6 +38,7 @@ def batches(count: int, size: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"name": [str(number)], "snapshot": [text]})
 
 
+@pytest.mark.slow
 def test_rows_are_handed_over_before_all_are_ready(worker: Worker) -> None:
     """So that memory is bounded however many snapshots a partition has; no snapshot is lost, and none is split."""
     read: list[str] = []

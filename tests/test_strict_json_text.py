@@ -277,6 +277,7 @@ def accepted(document: bytes) -> bool:
 NOISE = st.text(alphabet='{}[]",:01.eE+-\\u dtrfalsn\n', max_size=12).map(str.encode)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(VALUES, st.sampled_from([None, 1]), st.booleans(), NOISE, st.integers(0, 60))
 def test_documents_are_accepted_as_by_a_strict_parser(
@@ -305,6 +306,7 @@ def pointers(value: object, pointer: str = "") -> Iterator[tuple[str, object]]:
         yield from pointers(inner, f"{pointer}/{escaped(key)}")
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_every_value_is_located(value: object, indent: int | None, ascii_only: bool) -> None:
@@ -358,6 +360,7 @@ def test_many_pointers_take_one_pass() -> None:
     assert_linear(locate, 10_000)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(VALUES, st.lists(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["", "/0", "/9", "/x"])))))
 def test_a_repeated_request_gets_the_same_places(value: object, questions: list[list[tuple[int, str]]]) -> None:

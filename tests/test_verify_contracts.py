@@ -39,6 +39,7 @@ def found(law: Law, bundle: Bundle, examples: int, seed: int = 7) -> tuple[LawCo
     return grounds, [violation for violation in violations if violation]
 
 
+@pytest.mark.slow
 def test_a_stricter_value_that_fails_is_found() -> None:
     """A comparison that is turned round in one branch is blamed on its policy, with what was written and found."""
     _, violations = found(header_laws.MONOTONICITY, policyeng.load_bundle(BROKEN / "monotone"), 200)
@@ -59,6 +60,7 @@ def test_a_tag_that_is_read_and_ids_that_are_compared_with_case_are_found() -> N
     assert "letter case" in by_policy["BROKEN-INSENSITIVE-002"].message
 
 
+@pytest.mark.slow
 def test_a_parameter_that_is_stricter_the_other_way_round_is_found(tmp_path: Path) -> None:
     """A header that calls a higher limit stricter is wrong, since a higher limit takes denials away."""
     most = "{type: integer, minimum: 0, default: 3, description: d}"

@@ -87,6 +87,7 @@ def test_an_engine_that_differs_exits_1_with_a_file_that_check_accepts(
     assert len(json.loads(file.read_text())["resources"]) == 1
 
 
+@pytest.mark.slow
 def test_a_difference_without_a_file_is_printed_whole(
     small: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

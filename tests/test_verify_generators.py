@@ -83,6 +83,7 @@ def test_numbers_just_next_to_thresholds_are_drawn(tmp_path: Path) -> None:
     assert {2, 3} <= set(there(written, "replicas"))
 
 
+@pytest.mark.slow
 def test_an_example_has_a_number() -> None:
     """Any of a seed can be drawn without the ones before it, by any process; another seed gives others."""
     taken = list(islice(examples_of(BUNDLE, SEED), 130))

@@ -82,6 +82,7 @@ def test_every_patch_fixes_its_cases_and_breaks_nothing() -> None:
     assert untried == ["AML-RBAC-102", "AML-TRN-108"]
 
 
+@pytest.mark.slow
 def test_patches_are_printed_so_that_any_tool_performs_them() -> None:
     """Of each policy with patches, on the denials of its cases: RFC 6902 turns the stated into the evaluated form."""
     baselines, performed = baselines_of(BUNDLE), set()

@@ -65,6 +65,7 @@ def test_a_longer_run_begins_as_the_shorter_one(turned: Bundle) -> None:
     assert none == []
 
 
+@pytest.mark.slow
 def test_the_smallest_example_still_breaks_the_law_and_is_read_by_check(turned: Bundle) -> None:
     """One cluster is all that a comparison that is turned round needs."""
     (found,) = run(turned, laws_named(["monotone"]), examples=200, seed=7).found
@@ -77,6 +78,7 @@ def test_the_smallest_example_still_breaks_the_law_and_is_read_by_check(turned: 
     assert document_of(example_of(json.loads(json.dumps(document_of(found.example))))) == document_of(found.example)
 
 
+@pytest.mark.slow
 def test_a_failure_is_kept_tried_first_and_dropped_when_it_holds(
     turned: Bundle, honest: Bundle, tmp_path: Path
 ) -> None:
@@ -103,6 +105,7 @@ def _renamed(bundle: Bundle, other: Bundle) -> Policy:
     return replace(policy, header=policy.header.model_copy(update={"id": named.id}))
 
 
+@pytest.mark.slow
 def test_failures_of_other_bundles_and_laws_are_left_alone_and_reported(
     turned: Bundle, honest: Bundle, tmp_path: Path
 ) -> None:
@@ -152,6 +155,7 @@ def test_a_database_that_cannot_be_used_is_refused_at_the_start(turned: Bundle, 
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_kept_or_removed_is_reported_and_costs_no_report(
     turned: Bundle, honest: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

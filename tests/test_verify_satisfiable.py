@@ -204,6 +204,7 @@ def test_our_classes_are_decided_as_documented() -> None:
     assert found.witness.assignment.chosen["size"] == "Standard_NC64as_T4_v3"
 
 
+@pytest.mark.slow
 def test_the_documents_contradict_themselves() -> None:
     """With their profile, the conflicts come out with the policies and the date."""
     bundle = load_bundle()

@@ -139,6 +139,7 @@ def of_case(policy: str, name: str) -> Snapshot:
     return estate(baselines_of(BUNDLE), file.filled(file.fail[name]), name)
 
 
+@pytest.mark.slow
 def test_suggestions_for_a_sample_are_verified_and_done_twice_do_nothing_more(root: Path) -> None:
     """Each suggestion for a regulated workspace clears its failure, and breaks nothing."""
     given = load_snapshot(root / "samples" / "workspaces" / "regulated.json")
