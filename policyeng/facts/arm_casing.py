@@ -56,48 +56,48 @@ _NAMES = """
     autoscaleEnabled autoScaler build capacity category clusterPurpose cmkKeyVault code codeConfiguration command
     componentId compute computeId computeInstanceAuthorizationType computeLocation computeName computeStartStop
     computeType condaFile condition connectivityEndpoints containerRegistry containerResourceLimits
-    containerResourceRequirements containers contentSafety contentSafetyStatus creationScript credentials
+    containerResourceRequirements containers contentSafety contentSafetyStatus count creationScript credentials
     credentialsType cron currentNodeCount customServices defaultCompute defaultInstanceType deploymentConfiguration
     deploymentConfigurationType deploymentId destination disableLocalAuth distribution docker earlyTermination
-    egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp enableOSPatching enableRootAccess
-    enableSSO encryption endpointComputeType environmentId environmentType environmentVariables experimentName
-    expiryTime expression fpga gpu groupIds hbiWorkspace hubResourceId id identity idleTimeBeforeShutdown image
-    imageBuildCompute instanceCount instanceType instanceTypes intellectualPropertyPublisher ipAddress ipAllowlist
+    egressPublicNetworkAccess enableAutoScaling enabled enableDataIsolation enableNodePublicIp enableOSPatching
+    enableRootAccess enableSSO encryption endpointComputeType environmentId environmentType environmentVariables
+    experimentName expiryTime expression fpga gpu groupIds hbiWorkspace hubResourceId id identity idleTimeBeforeShutdown
+    image imageBuildCompute instanceCount instanceType instanceTypes intellectualPropertyPublisher ipAddress ipAllowlist
     ipRules isArchived isAttachedCompute isEnabled isLatestOsImageVersion isolatedNetwork isolationMode isSharedToAll
     jobDefinition jobs jobType keyIdentifier keyVault keyVaultArmId keyVaultProperties kvTags lastOperation limits
-    limitSettings loadBalancerType managedNetwork managedResourceGroup maxConcurrentTrials maxInstances maxNodeCount
-    maxReplicas maxTotalTrials memory memoryInGB minInstances minNodeCount mirrorTraffic mode model modelId
-    modelSettings monitorDefinition monitoringTarget networkAcls networkProfile nodeIdleTimeBeforeScaleDown numReplicas
-    operationTime operationTrigger osImageMetadata osType outboundRules permissions personalComputeInstanceSettings
-    powerState primaryUserAssignedIdentity principalId principalType privateEndpoint privateEndpointConnections
-    privateLinkServiceConnectionState privileged properties provisioningState publicIp publicIpAddress
-    publicNetworkAccess recurrence reference regionDetails remoteLoginPortPublicAccess requests requestSettings
-    resourceId resources roleDefinitionId scaleSettings scaleType schedule schedules scope scriptData scripts
-    scriptSource serverlessComputeCustomSubnet serverlessComputeNoPublicIP serverlessComputeSettings
-    serviceProvisionedResourceGroup services serviceTag settings setupScripts sshPublicAccess sshSettings state status
-    storageAccount subnet subnetId subnetIds subnetName systemDatastoresAuthMode target targetNodeCount task
-    taskDetails tier timeout traffic trial triggerType userAccountCredentials v1LegacyMode virtualMachineImage
-    virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
+    limitSettings loadBalancerType location managedNetwork managedResourceGroup maxConcurrentTrials maxInstances
+    maxNodeCount maxReplicas maxTotalTrials memory memoryInGB metadata minCount minInstances minNodeCount mirrorTraffic
+    mode model modelId modelSettings monitorDefinition monitoringTarget networkAcls networkProfile
+    nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata osType outboundRules
+    permissions personalComputeInstanceSettings powerState primaryUserAssignedIdentity principalId principalType
+    privateEndpoint privateEndpointConnections privateLinkServiceConnectionState privileged properties provisioningState
+    publicIp publicIpAddress publicNetworkAccess recurrence reference regionDetails remoteLoginPortPublicAccess requests
+    requestSettings resourceId resources roleDefinitionId scaleSetPriority scaleSettings scaleType schedule schedules
+    scope scriptData scripts scriptSource serverlessComputeCustomSubnet serverlessComputeNoPublicIP
+    serverlessComputeSettings serviceProvisionedResourceGroup services serviceTag settings setupScripts sshPublicAccess
+    sshSettings state status storageAccount subnet subnetId subnetIds subnetName systemDatastoresAuthMode target
+    targetNodeCount task taskDetails tier timeout traffic trial triggerType type userAccountCredentials v1LegacyMode
+    value virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
 """
 #: Those of other providers, as far as policies and workloads look at them.
 _ELSEWHERE = """
     actions addressPrefix addressPrefixes agentPoolProfiles allOf amount appliedScopeProperties appliedScopes
     appliedScopeType approvalEndpoint assignableScopes assignmentType benefitStartTime blocking capacity category
-    categoryGroup code computeLocation condition containers contentFilters count criteria criterionType dataActions
-    days disableLocalAuth enableAutoScaling enabled endDate endDateTime endpoint enforcementMode environmentVariables
+    categoryGroup code computeLocation condition containers contentFilters count criteria criterionType dataActions days
+    disableLocalAuth enableAutoScaling enabled endDate endDateTime endpoint enforcementMode environmentVariables
     eventHubAuthorizationRuleId eventHubName exemptionCategory expiresOn expiryDate expiryDateTime filter gpu groupIds
     hardwareProfile id impact impactedField instanceFlexibility ip ipAddress ipRules isEnabled lastUpdated level
-    licenseType limits logFilters logs managementGroupId manualPrivateLinkServiceConnections maxCount maxPods
-    memoryInGB metricName metrics minCount minNodeCount mode networkAcls networkPlugin networkPluginMode
-    networkProfile notActions notDataActions notifications notScopes operator originRoleAssignmentId osDisk osType
-    parameters permissions podSubnetID policyDefinitionId policyDefinitions powerState pricingTier principalId
-    principalType privateDnsZoneConfigs privateDnsZoneId privateEndpoint privateEndpointConnections
-    privateLinkServiceConnections privateLinkServiceConnectionState privateLinkServiceId properties provisioningState
-    publicIp publicNetworkAccess raiPolicyName requests reservedResourceType resourceGroup resourceId resources
-    retentionPolicy roleDefinitionId roleName roleType scaleSetPriority scaleSettings scope scopes service
-    serviceEndpointPolicies serviceEndpoints shortDescription signingKey startDate status storageAccountId
-    storageProfile subnetId subnetIds subnetName subnets suppressionIds targetResourceType targetResourceUri threshold
-    timePeriod vmSize vnetConfiguration vnetName vnetSubnetID workspaceId
+    licenseType limits logFilters logs managementGroupId manualPrivateLinkServiceConnections maxCount maxPods memoryInGB
+    metricName metrics minCount minNodeCount mode name networkAcls networkPlugin networkPluginMode networkProfile
+    notActions notDataActions notifications notScopes operator originRoleAssignmentId osDisk osType overrides parameters
+    permissions podSubnetID policyDefinitionId policyDefinitions powerState pricingTier principalId principalType
+    privateDnsZoneConfigs privateDnsZoneId privateEndpoint privateEndpointConnections privateLinkServiceConnections
+    privateLinkServiceConnectionState privateLinkServiceId properties provisioningState publicIp publicNetworkAccess
+    raiPolicyName requests reservedResourceType resourceGroup resourceGroupId resourceId resources retentionPolicy
+    roleDefinitionId roleName roleType scaleSetPriority scaleSettings scope scopes service serviceEndpointPolicies
+    serviceEndpoints shortDescription signingKey startDate status storageAccountId storageProfile subnetId subnetIds
+    subnetName subnets subscriptionId suppressionIds targetResourceType targetResourceUri threshold timePeriod type
+    vmSize vnetConfiguration vnetName vnetSubnetID workspaceId
 """
 _SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
 _SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}
@@ -132,7 +132,8 @@ _NESTED = frozenset({WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes", f"{WORKSPACE_
 #: So many other names of members are remembered for each type, so that they are not folded again and again.
 _MOST_NAMES = 1 << 12
 _SPACES = frozenset(SPACE)
-#: Members whose texts are not enumerations: a VM size with a space in it is unknown, and files keep their spaces.
+#: Members whose texts are not enumerations: a VM size with a space in it is unknown, and files, ids and names keep
+#: their spaces.
 _AS_WRITTEN = frozenset(
     {
         "agentVmSize",
@@ -140,7 +141,9 @@ _AS_WRITTEN = frozenset(
         "defaultInstanceType",
         "id",
         "instanceType",
+        "name",
         "scriptData",
+        "value",
         "virtualMachineSize",
         "vmSize",
     }
