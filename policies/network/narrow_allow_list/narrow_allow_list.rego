@@ -13,7 +13,6 @@
 #     List only the addresses that reach the workspace (`az ml workspace update --network-acls <prefixes>`), or disable
 #     public network access.
 #   source: NET-204
-#   refines: [AML-NET-001]
 #   parameters:
 #     widest: {type: integer, minimum: 0, maximum: 32, default: 16, description: length of the widest IPv4 prefix that may be listed}
 #     widest_ipv6: {type: integer, minimum: 0, maximum: 128, default: 48, description: length of the widest IPv6 prefix that may be listed}
