@@ -171,24 +171,22 @@ def with_value(document: Any, place: Place, value: object) -> Any:
     return copy
 
 
-def inspected(denied: Denied) -> frozenset[str]:
-    """The pointers that policies look at in a resource of the type of what is changed."""
-    own = denied.arm_type
-    found: set[str] = set()
-    for policy in denied.bundle.policies:
-        read = observe(denied.bundle, policy)
-        found.update(read.others.get(own, ()))
-        if any(lowered(entry.type) == own for entry in policy.header.judges):
-            found.update(read.own)
-        if own == WORKSPACE_TYPE:
-            found.update(read.workspace)
-    return frozenset(found)
+def pointers_read(bundle: Bundle) -> dict[str, set[str]]:
+    """The pointers that policies read, by the lower-case type of the resource."""
+    found: dict[str, set[str]] = {}
+    for policy in bundle.policies:
+        read = observe(bundle, policy)
+        own = {lowered(target.type): read.own for target in policy.header.judges}
+        for pointers in (own, read.others, {WORKSPACE_TYPE: read.workspace}):
+            for arm_type, several in pointers.items():
+                found.setdefault(arm_type, set()).update(several)
+    return found
 
 
 def looks_at(denied: Denied, place: Place) -> bool:
     """Whether some policy looks at a place, above it or below it."""
     pointer = "".join(f"/{escaped(step)}" for step in place)
-    return any(overlap(pointer, other) for other in inspected(denied))
+    return any(overlap(pointer, other) for other in pointers_read(denied.bundle).get(denied.arm_type, ()))
 
 
 def other_letters(random: Random, text: str) -> str:

@@ -339,7 +339,7 @@ def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) ->
 
 @pytest.mark.slow
 def test_an_estate_that_cannot_be_audited_is_reported_and_delays_no_other(folder: Folder) -> None:
-    """Also to the targets that it concerns; policies are read anew for each audit."""
+    """Also to the targets that it concerns; policies are read again for each audit."""
     with listening(WebServer()) as web:
         notify = f'[[notify]]\nname = "ops"\nurl = "json://{web.address}/hook"'
         folder.configure(estate("one", "a.json", every="PT1S"), notify)

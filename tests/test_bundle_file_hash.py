@@ -115,7 +115,7 @@ def test_the_algorithms_are_those_of_opa_that_are_strong() -> None:
 
 @given(JSON)
 def test_the_form_on_disk_makes_no_difference(value: object) -> None:
-    """A document that was written anew has the hash that it had."""
+    """A document that was written again has the hash that it had."""
     plain, indented = json.dumps(value), json.dumps(value, indent=3, ensure_ascii=False)
 
     assert file_hash(DATA, plain.encode(), "SHA-512", "x") == file_hash(DATA, indented.encode(), "SHA-512", "x")

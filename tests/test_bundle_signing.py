@@ -146,7 +146,7 @@ def test_a_bundle_without_files_is_verified_too(p256: Keys) -> None:
 
 
 def test_a_signature_covers_everything_but_itself(p256: Keys) -> None:
-    """A bundle that is signed anew gets the same signature; the file is JSON that people can read."""
+    """A bundle that is signed again gets the same signature; the file is JSON that people can read."""
     key = SigningKey.read(p256.private)
     first = signed(FILES, key)
 
@@ -467,7 +467,7 @@ def test_to_require_signatures_and_to_allow_none_is_a_contradiction(p256: Keys) 
 
 
 def test_the_directory_before_every_name_is_that_of_opa_sign(p256: Keys) -> None:
-    """`opa sign --bundle DIR` writes DIR before each name; one before some names only is no such thing."""
+    """`opa sign --bundle DIR` writes DIR before each name; one before some names only is refused."""
     named = {PurePosixPath("some/dir") / path: content for path, content in FILES.items()}
     assert verify(with_token(FILES, signed_with(p256, claims(named))), "d", Verification(p256.public))
 

@@ -1,4 +1,4 @@
-"""Headers from the cache are those that YAML and pydantic gave, and every change is read anew."""
+"""Headers from the cache are those that YAML and pydantic gave, and every change is read again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refuse(*_: object) -> None:
-    """Takes the place of what may not be read anew."""
+    """Takes the place of what may not be read again."""
     raise AssertionError("read anew")
 
 

@@ -92,7 +92,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 def test_whatever_the_program_follows_from_misses(small: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another text, another path, other data, another compiler: each is compiled anew."""
+    """Another text, another path, other data, another compiler: each is compiled again."""
     snapshot = load_snapshot(SAMPLES[0])
     evaluated(snapshot, small)
     evaluated_as_stored(snapshot, small)

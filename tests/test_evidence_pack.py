@@ -141,7 +141,7 @@ def test_members_are_those_of_the_index(pack: Path) -> None:
 
 
 def test_a_consistent_forgery_has_another_head(pack: Path) -> None:
-    """All hashes computed anew, and the reports made anew: what was recorded elsewhere distinguishes them."""
+    """All hashes computed again, and the reports made again: what was recorded elsewhere distinguishes them."""
     recorded = orjson.loads(read_archive(pack).files[_INDEX])["head"]
 
     def forge(files: Files) -> None:

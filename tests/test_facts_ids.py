@@ -126,7 +126,7 @@ def test_what_has_no_parent_of_the_kind_gives_none() -> None:
 
 
 def test_one_slash_at_the_end_makes_no_difference() -> None:
-    """Two do: what is no id is equal to nothing else."""
+    """Two do: what is not an id is equal to nothing else."""
     assert fold_id(f"{COMPUTE.upper()}/") == fold_id(COMPUTE)
     assert fold_id(f"{COMPUTE}//") != fold_id(COMPUTE)
     assert name_of(f"{COMPUTE[:-3]}GPU/") == "GPU"

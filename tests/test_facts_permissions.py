@@ -127,7 +127,7 @@ def test_the_condition_of_a_block_decides_what_it_grants() -> None:
     ("condition", "decides"), [(None, False), ("", False), (" \n", False), ("x", True), (0, True), (False, True)]
 )
 def test_any_condition_but_a_blank_one_counts(condition: object, decides: bool) -> None:
-    """One that is no text cannot be read, so it is not taken for none."""
+    """One that is not text cannot be read, so it is not taken for none."""
     assert is_conditional({"condition": condition}) is decides
     assert not is_conditional(None)
 

@@ -287,7 +287,7 @@ def test_every_stored_output_is_compared() -> None:
 
 
 def write() -> None:
-    """Write the files anew, and the store of audits where it is missing."""
+    """Write the files again, and the store of audits where it is missing."""
     if not STORE.exists():
         folder = Path(tempfile.gettempdir(), "golden")  # the store has its name
         folder.mkdir()

@@ -15,10 +15,10 @@ from policyeng.bundle.cases import Baselines
 from policyeng.evaluation import evaluate, prepare
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.arm_casing import as_arm_reads, has_own_map
-from policyeng.models import WORKSPACE_TYPE, Evaluation, JsonObject, Snapshot, lowered
+from policyeng.models import Evaluation, JsonObject, Snapshot
 from policyeng.parsing.json_pointer import keys_of
 from policyeng.sources import Inputs, normalize_context, read_inputs
-from policyeng.testing.observed_reads import observe
+from tests.bypassing import pointers_read
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
@@ -224,24 +224,17 @@ def test_an_estate_in_arm_spelling_is_not_copied(bundle: Bundle, baselines: Base
     assert prepared.estate.digest == estate_of(snapshot, bundle.facts).digest
 
 
-def names_read(bundle: Bundle) -> set[tuple[str, tuple[str, ...]]]:
-    """The lower-case types of resources with the keys of each member that a policy reads below their envelope."""
-    found: set[tuple[str, tuple[str, ...]]] = set()
-    for policy in bundle.policies:
-        seen = observe(bundle, policy)
-        pointers = [(lowered(target.type), seen.own) for target in policy.header.judges]
-        pointers += [(WORKSPACE_TYPE, seen.workspace), *seen.others.items()]
-        for arm_type, several in pointers:
-            for keys in map(keys_of, several if "/" in arm_type else ()):
-                found.update((arm_type, tuple(keys[:length])) for length in range(2, len(keys) + 1))
-    return found
-
-
 @pytest.mark.slow
 def test_every_name_that_a_policy_reads_is_known_in_other_letters(bundle: Bundle) -> None:
     """Otherwise a member in other letters is absent to the policy, which may then not fail."""
-    read, unknown = names_read(bundle), set()
-    for arm_type, (*above, name) in read:
+    read = {
+        (arm_type, *keys[:length])
+        for arm_type, pointers in pointers_read(bundle).items()
+        for keys in map(keys_of, pointers if "/" in arm_type else ())
+        for length in range(2, len(keys) + 1)
+    }
+    unknown = set()
+    for arm_type, *above, name in read:
         if above[-1] in MAPS or name == "*" or (has_own_map(arm_type) and above[1:] and above[-1] == "properties"):
             continue
         part: JsonObject = {name.upper(): 1}

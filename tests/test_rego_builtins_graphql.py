@@ -96,7 +96,7 @@ def test_syntax_trees_are_those_of_opa(opa: Path) -> None:
 
 
 def test_schemas_are_valid_as_for_opa(opa: Path) -> None:
-    """A value that is no text is no schema."""
+    """A value that is not text is not a schema."""
     random = seeded(4)
     texts = [*_SCHEMAS, *_JUNK, *(_mutate(random, random.choice(_SCHEMAS)) for _ in range(600))]
     assert find_differences(opa, [("graphql.schema_is_valid", (text,)) for text in texts]) == []

@@ -137,7 +137,7 @@ def test_a_report_beyond_the_limit_states_what_it_leaves_out() -> None:
 
 
 def test_why_a_policy_concerns_a_resource_is_a_line_of_its_own() -> None:
-    """`because` is no value for comparisons."""
+    """`because` is not a value for comparisons."""
     denial = Denial(msg="m", actual={"because": "the tag `stage` is `x`", "size": 1}, expected=2)
     text = render(evaluation_of([PUBLIC_ACCESS.model_copy(update={"denials": (denial,)})]))
 

@@ -162,7 +162,7 @@ EXPLAINED = Denial(
 
 
 def test_why_a_policy_concerns_a_resource_is_a_sentence_of_its_own() -> None:
-    """`because` is no value for comparisons."""
+    """`because` is not a value for comparisons."""
     evaluation = evaluation_of([ISOLATION.model_copy(update={"denials": (EXPLAINED,), "unknowns": ()})])
     text = render(evaluation, form="verbose")
 

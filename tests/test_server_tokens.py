@@ -120,7 +120,7 @@ def test_a_file_that_is_not_well_formed_is_refused(tmp_path: Path, text: str, me
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """A file that is no text is refused, too."""
+    """A file that is not text is refused, too."""
     with pytest.raises(UsageError, match="no such file") as refused:
         read_tokens(tmp_path / "tokens")
     assert refused.value.place == (str(tmp_path / "tokens"),)

@@ -555,7 +555,7 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
 
 @pytest.mark.parametrize(("document", "more", "pointer", "reason"), UNFIT)
 def test_unresolved_values_are_unreadable(document: JsonObject, more: JsonObject, pointer: str, reason: str) -> None:
-    """A placeholder, or a value that the field cannot have, is no fact, and nothing takes its place."""
+    """A placeholder, or a value that the field cannot have, is not a fact, and nothing takes its place."""
     placed = one({**document, **more})
 
     assert reason in placed.unreadable[pointer]
@@ -622,7 +622,7 @@ def test_a_subnet_in_an_unstated_group_is_perhaps_approved(
 
 
 def test_what_only_the_service_states_is_unreadable() -> None:
-    """A file describes what does not exist yet; what its keys cannot express is no fact either."""
+    """A file describes what does not exist yet; what its keys cannot express is not a fact either."""
     placed = one(CLUSTER)
     carried = placed.carried
 
@@ -934,7 +934,7 @@ def test_free_form_objects_of_work_may_have_any_key(document: JsonObject) -> Non
 def test_ids_are_made_of_what_surrounds_a_file(
     document: JsonObject, around: Surroundings, identity: str, why: str, movable: bool
 ) -> None:
-    """Where the target of the deployment is not stated, the id is no fact, and contradicting files stay apart."""
+    """Where the target of the deployment is not stated, the id is not a fact, and contradicting files stay apart."""
     placed = one(document, around)
     reading = azure_cli.read(document, around)
 

@@ -313,7 +313,7 @@ STANDING = (
     ],
 )
 def test_a_placeholder_is_no_value_in_any_kind(document: JsonObject, key: str, pointer: str, text: str) -> None:
-    """A placeholder of one kind is no value in another; tags and prose are not affected."""
+    """A placeholder of one kind is not a value in another; tags and prose are not affected."""
     [placed] = read({**document, key: text, "tags": {"a": "b"}, "description": text}, around()).resources
 
     assert "placeholder" in placed.unreadable[pointer]

@@ -45,7 +45,7 @@ def test_constants_are_shifted_flipped_and_changed() -> None:
 
 
 def test_collections_are_narrowed_and_widened() -> None:
-    """Lists, sets, tuples of texts, and the entries of a dictionary that is no schema."""
+    """Lists, sets, tuples of texts, and the entries of a dictionary that is not a schema."""
     assert changes("x = {'a', 'b'}", "narrow a set") == ["x = {'b'}", "x = {'a'}"]
     assert changes("x = ['a']", "narrow a set") == ["x = []"]
     assert changes("x = f([(a), (b)])", "narrow a set") == []

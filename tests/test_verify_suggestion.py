@@ -121,7 +121,7 @@ def test_people_and_things_that_are_not_there_are_not_invented(tmp_path: Path) -
 
 @pytest.mark.parametrize("place", ["/tags/owner", "/properties/subnet", "/properties/networkId"])
 def test_no_single_one_of_them_is_invented(tmp_path: Path, place: str) -> None:
-    """Each on its own: a word of the expected value is no id."""
+    """Each on its own: a word of the expected value is not an id."""
     name = place.rpartition("/")[2]
     holder = place.split("/")[1]
     rule = deny(place, '"the id of a network"', f"not input.resource.{holder}.{name}")

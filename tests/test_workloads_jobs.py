@@ -189,7 +189,7 @@ def test_an_undecided_target_states_what_it_may_be(
 
 
 def test_where_a_field_is_of_the_wrong_type_its_value_may_be_any() -> None:
-    """Nothing is known of a reference that is no text, nor of a pipeline with such a step."""
+    """Nothing is known of a reference that is not text, nor of a pipeline with such a step."""
     steps = {"jobType": "Pipeline", "jobs": {"a": {"computeId": "cpu"}, "b": {"computeId": {}}}}
 
     assert "/target" not in one(job({"computeId": {}}), CLUSTER).possible
