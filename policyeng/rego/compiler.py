@@ -138,6 +138,12 @@ class Compiler:
         self.expansions: dict[tuple[str, ...], int] = {}
         self.pure = self._find_pure()
 
+    def renewed(self, checker: Checker) -> Compiler:
+        """Return a compiler of the same rules and form, for what the checker has found since."""
+        return Compiler(
+            self.root, checker, self.data, print_calls=self.print_calls, inlines=self.inlines, covers=self.covers
+        )
+
     def compile(self) -> Compiled:
         """Return the code of every rule."""
         for node in self.root.below():
