@@ -50,6 +50,9 @@ QueryInputs = Annotated[
     typer.Option("--input", metavar="FILE", help="A file or directory, as for `check`, for `input`; repeatable."),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Show what was true, false and not known, with values.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Also show what rules of other files evaluated, such as those of libraries.")
+]
 Interactive = Annotated[bool, typer.Option("--interactive", "-i", help="Read queries until the end of the input.")]
 ExplanationFormat = Annotated[
     str, typer.Option("--format", "-f", metavar="FORMAT", help=f"Format: {', '.join(_FORMATS)}.")
@@ -61,6 +64,7 @@ class ExplainOptions(InputOptions, SetupOptions):
     """The options of `policyeng explain`."""
 
     resource: Resource = None
+    verbose: Verbose = False
     format_: ExplanationFormat = "text"
     as_of: options.AsOf = None
 
@@ -106,7 +110,8 @@ def explain(policy_id: PolicyId, inputs: ExplainedInputs, args: ExplainOptions) 
     for line in _notes(explanations, args.resource):
         print_line(f"policyeng: {line}", error=True)
     shown = explanations if args.resource is not None else explanations[:_MOST_EXPLAINED]
-    rendered = render_text(shown, detect_terminal()[1]) if format_ == "text" else _FORMATS[format_](shown)
+    width = detect_terminal()[1]
+    rendered = render_text(shown, width, verbose=args.verbose) if format_ == "text" else _FORMATS[format_](shown)
     print_line(rendered.rstrip("\n"))
     return 0
 
@@ -283,7 +288,7 @@ class _QuerySession:
             yield "`input.resource` is not set: name a resource of the input with --resource"
         if self._args.explain:
             yield ""
-            yield from node_lines(nodes, detect_terminal()[1])
+            yield from node_lines(nodes, detect_terminal()[1], verbose=True)
 
     def run(self) -> None:
         """Read queries from standard input until its end; a terminal has editing and a history."""

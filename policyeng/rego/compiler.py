@@ -164,8 +164,8 @@ class Compiler:
         writer = self.writer(self, source, ordered=True)
         writer.line(f"def {name}():")
         with writer.indented():
-            writer.line("found = []")
-            with writer.block():
+            writer.begin_parts("found = []")
+            with writer.part():
 
                 def succeed() -> None:
                     bound = writer.bound
@@ -175,7 +175,7 @@ class Compiler:
                     writer.line(f"found.append({{{', '.join(parts)}}})")
 
                 writer.body(body, succeed)
-            writer.line("return found")
+            writer.return_found()
         self.emit(writer)
         self.finish()
         modules = [self._code(text) for text in self.texts.values()]

@@ -418,7 +418,7 @@ class ExplainedProgram:
         thread.begin(input_, limits)
         value, undecided = thread.decide(thread.globals[name])
         if is_term and value is not UNDEFINED:
-            value = next((solution[_RESULT] for solution in value), UNDEFINED)
+            value = next((solution[_RESULT] for solution in list.__iter__(value)), UNDEFINED)
         return DecidedResult(value, undecided), thread
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
+from typing import TypeGuard
 
 from policyeng.models import JsonObject, Outcome
 from policyeng.models.explanation import ExplanationNode, FindingExplanation
@@ -13,7 +14,7 @@ from policyeng.report.escaping import compact, visible
 from policyeng.report.layout import wrap
 from policyeng.report.phrases import shorten_id, unknown_sentence
 
-#: Evaluations of explanation expression in a row that text and HTML show, such as the turns of a loop.
+#: Evaluations of one expression in a row that text and HTML show, such as the turns of a loop.
 MOST_TURNS = 3
 #: Characters of a value, which is an object or list, that a line of text shows.
 _LONGEST_VALUE = 90
@@ -34,9 +35,17 @@ small { opacity: .75 }
 """
 
 
-def render_text(explanations: Sequence[FindingExplanation], width: int = 100) -> str:
-    """Return explanations as text; values that are longer than a line are cut, single texts and numbers are not."""
-    return "\n\n".join("\n".join(_finding_lines(explanation, width)) for explanation in explanations) + "\n"
+def render_text(explanations: Sequence[FindingExplanation], width: int = 100, *, verbose: bool = False) -> str:
+    """Return explanations as text.
+
+    Objects and lists that are longer than a line are cut, single texts and numbers are not.
+
+    Args:
+        explanations: of findings.
+        width: of a line, in columns.
+        verbose: also show what rules of other files evaluated, such as those of libraries.
+    """
+    return "\n\n".join("\n".join(_finding_lines(each, width, verbose=verbose)) for each in explanations) + "\n"
 
 
 def render_json(explanations: Sequence[FindingExplanation]) -> str:
@@ -76,8 +85,18 @@ def nodes_as_json(nodes: Iterable[ExplanationNode]) -> list[JsonObject]:
     return objects
 
 
-def node_lines(nodes: Sequence[ExplanationNode], width: int, indent: int = 0, file: str = "") -> Iterator[str]:
-    """Yield the lines of nodes; `file` is the explanation that the line before is in, which is not repeated."""
+def node_lines(
+    nodes: Sequence[ExplanationNode], width: int, *, verbose: bool, indent: int = 0, file: str = ""
+) -> Iterator[str]:
+    """Yield the lines of nodes.
+
+    Args:
+        nodes: of one level.
+        width: of a line, in columns.
+        verbose: as for `render_text`.
+        indent: of the level, in columns.
+        file: the one that the line before is in, which is not repeated.
+    """
     margin = " " * indent
     for turns in _group_turns(nodes):
         for node in turns[:MOST_TURNS]:
@@ -89,7 +108,8 @@ def node_lines(nodes: Sequence[ExplanationNode], width: int, indent: int = 0, fi
                 yield f"{margin}{'':<12}{visible(node.missing)} has no value"
             for unknown in node.unknown if not any(part.unknown for part in node.parts) else ():
                 yield from _wrap(f"{margin}{'':<12}not known: {unknown_sentence(unknown)}", "", width, indent + 14)
-            yield from node_lines(node.parts, width, indent + 2, node.file)
+            if verbose or file in ("", node.file):
+                yield from node_lines(node.parts, width, verbose=verbose, indent=indent + 2, file=node.file)
         if len(turns) > MOST_TURNS:
             yield f"{margin}{'':<10}... and {len(turns) - MOST_TURNS} more evaluations of this expression"
 
@@ -111,12 +131,12 @@ def _finding_html(explanation: FindingExplanation) -> str:
     )
 
 
-def _finding_lines(explanation: FindingExplanation, width: int) -> Iterator[str]:
+def _finding_lines(explanation: FindingExplanation, width: int, *, verbose: bool) -> Iterator[str]:
     finding = explanation.finding
     yield f"{visible(finding.policy)}  {finding.outcome}  {visible(finding.resource)}"
     yield f"  {visible(finding.title)}"
     yield ""
-    yield from node_lines(explanation.nodes, width)
+    yield from node_lines(explanation.nodes, width, verbose=verbose)
     if not explanation.is_whole:
         yield "... the evaluation is too long to show all of it"
     if not explanation.nodes:
@@ -153,16 +173,22 @@ def _list_values(node: ExplanationNode) -> Iterator[tuple[str, object]]:
             continue
         if node.kind == "rule" and name != "result":
             continue
+        if node.kind == "expression" and _is_resource(value):
+            continue  # calls name it, and its members that count are values of their own
         yield visible(name), value
 
 
 def _shorten(value: object) -> str:
     """Return a value on a line: of a resource only its name, of another long object or list only the beginning."""
-    if isinstance(value, dict) and isinstance(arm_id := value.get("id"), str) and len(value) > 1:
-        return f'{{"id": "{shorten_id(arm_id)}", ...}}'
+    if _is_resource(value):
+        return f'{{"id": "{shorten_id(value["id"])}", ...}}'
     text = compact(value)
     is_long = isinstance(value, dict | list) and len(text) > _LONGEST_VALUE
     return f"{text[: _LONGEST_VALUE - 4]} ..." if is_long else text
+
+
+def _is_resource(value: object) -> TypeGuard[JsonObject]:
+    return isinstance(value, dict) and isinstance(value.get("id"), str) and len(value) > 1
 
 
 def _wrap(text: str, place: str, width: int, indent: int) -> Iterator[str]:
