@@ -150,22 +150,23 @@ def sort_out(judgement: Judgement) -> tuple[bool, list[str], list[str], str | No
     return judgement.applies, denials, unknowns, judgement.error
 
 
-@pytest.mark.parametrize("step", [60, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [240, pytest.param(7, marks=pytest.mark.slow)])
 def test_an_explanation_has_the_result_of_the_evaluation(bundle: Bundle, step: int) -> None:
     """For cases of each Rego policy, with everything that makes them unknown."""
     count = 0
     for name, evaluated, explained in explained_pairs(bundle, step):
         count += 1
         assert sort_out(explained) == sort_out(evaluated), name
-    assert count > 1000 // step
+    assert count > 100
 
 
 def test_a_failure_is_explained_by_the_condition_that_holds() -> None:
     """Text has each condition with its values."""
-    result = policyeng("explain", "AML-NET-001", REGULATED, "--resource", "clinical", "--as-of", "2026-06-01T00:00:00Z")
-    assert result.returncode == 0
-    assert 'networks.public_access(input.resource) != "disabled"' in result.stdout
-    assert 'workspace.properties.publicNetworkAccess = "Enabled"' in result.stdout
+    arguments = ("explain", "AML-NET-001", REGULATED, "--resource", "clinical", "--as-of", "2026-06-01T00:00:00Z")
+    short, verbose = policyeng(*arguments).stdout, policyeng(*arguments, "--verbose").stdout
+    library = 'workspace.properties.publicNetworkAccess = "Enabled"'
+    assert 'networks.public_access(input.resource) = "enabled"' in short
+    assert (library in short, library in verbose) == (False, True)
 
 
 def test_an_explanation_in_json_is_a_tree() -> None:

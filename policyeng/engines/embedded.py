@@ -465,7 +465,7 @@ def compile_rego(bundle: Bundle) -> rego.Program:
         EngineError: the bundle does not compile.
     """
     digest, program = _USED.get()
-    return program if program is not None and bundle.digest == digest else _program(_ProgramKey(bundle))
+    return program if program is not None and bundle.digest == digest else _program(ProgramKey(bundle))
 
 
 def compile_every_form(bundle: Bundle) -> None:
@@ -503,7 +503,7 @@ def modules_of(bundle: Bundle) -> list[Module]:
     ]
 
 
-class _ProgramKey:
+class ProgramKey:
     """A cache key for the compiled program of a bundle, which contains the paths of its files."""
 
     def __init__(self, bundle: Bundle) -> None:
@@ -513,13 +513,13 @@ class _ProgramKey:
         return hash(self.bundle.digest)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _ProgramKey):
+        if not isinstance(other, ProgramKey):
             return False
         return (self.bundle.digest, self.bundle.places) == (other.bundle.digest, other.bundle.places)
 
 
 @lru_cache(maxsize=8)
-def _program(key: _ProgramKey) -> rego.Program:
+def _program(key: ProgramKey) -> rego.Program:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}

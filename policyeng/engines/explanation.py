@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC
+from functools import lru_cache
 
 import orjson
 
 from policyeng import rego
 from policyeng.bundle import Bundle
-from policyeng.engines.embedded import LIMITS, RegoEvaluator, documents_of, json_value, link_bundle
+from policyeng.engines.embedded import LIMITS, ProgramKey, RegoEvaluator, documents_of, json_value, link_bundle
 from policyeng.engines.python import input_of
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.engines.tracing import trace
@@ -34,10 +35,7 @@ class Explainer:
             EngineError: the bundle does not compile.
         """
         self._files = {place: path for path, place in bundle.places.items()}
-        try:
-            self._program = ExplainedProgram(link_bundle(bundle, orjson.loads(bundle.data_bytes)))
-        except (rego.RegoError, rego.LibraryError) as error:
-            raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
+        self._program = _compile_explained(ProgramKey(bundle))
 
     def explain_pair(
         self, request: EvaluationRequest, pair: Pair
@@ -117,6 +115,15 @@ class Explainer:
             solutions=part.solutions,
             parts=parts,
         )
+
+
+@lru_cache(maxsize=2)
+def _compile_explained(key: ProgramKey) -> ExplainedProgram:
+    bundle = key.bundle
+    try:
+        return ExplainedProgram(link_bundle(bundle, orjson.loads(bundle.data_bytes)))
+    except (rego.RegoError, rego.LibraryError) as error:
+        raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
 
 
 def _reference(path: Sequence[str]) -> str:
