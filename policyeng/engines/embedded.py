@@ -185,7 +185,7 @@ def evaluate_embedded(
     Raises:
         EngineError: the bundle does not compile.
     """
-    evaluator = _Evaluator(work, recording)
+    evaluator = RegoEvaluator(work, recording)
     bundle = work.bundle
     found = []
     for pair in counted(pairs, len(pairs)):
@@ -198,14 +198,14 @@ def evaluate_embedded(
         except DeadlineExceededError as error:
             found.append(Judgement(error=f"limit: {error}", is_limit=True))
             count_overrun(bundle, policy)
-            evaluator = _Evaluator(work, recording, is_new=True)
+            evaluator = RegoEvaluator(work, recording, is_new=True)
     return found
 
 
-class _Evaluator:
+class RegoEvaluator:
     """An evaluator of Rego policies in this thread; it uses the plain form unless a policy reads something unknown."""
 
-    def __init__(self, work: EvaluationRequest, recording: Recording | None, *, is_new: bool = False) -> None:
+    def __init__(self, work: EvaluationRequest, recording: Recording | None = None, *, is_new: bool = False) -> None:
         """Prepare the request; with `is_new`, do not reuse state of earlier evaluations in this thread."""
         self._work = work
         self._recording = recording
@@ -270,6 +270,16 @@ class _Evaluator:
             found = within_deadline(thread.globals, function, rules, pair, thread)
         recording.reads[pair] = [read for read in recorder.reads if read.document != "data"]
         return found
+
+    def explain(self, pair: Pair, thread: HandledThread) -> Judgement:
+        """Evaluate a pair in a thread that records more than its result.
+
+        Raises:
+            DeadlineExceededError: it takes too long.
+        """
+        policy = self._work.bundle.policies[pair.policy]
+        function = self._evaluate_handled if policy.input_form == "policy" else _evaluate
+        return self._within(thread, _rules_of(policy, thread), pair, function)
 
     def _input(self, policy: Policy, pair: Pair, as_of: Value) -> Value:
         documents = self._documents
@@ -455,7 +465,7 @@ def compile_rego(bundle: Bundle) -> rego.Program:
         EngineError: the bundle does not compile.
     """
     digest, program = _USED.get()
-    return program if program is not None and bundle.digest == digest else _program(_ProgramKey(bundle))
+    return program if program is not None and bundle.digest == digest else _program(ProgramKey(bundle))
 
 
 def compile_every_form(bundle: Bundle) -> None:
@@ -493,7 +503,7 @@ def modules_of(bundle: Bundle) -> list[Module]:
     ]
 
 
-class _ProgramKey:
+class ProgramKey:
     """A cache key for the compiled program of a bundle, which contains the paths of its files."""
 
     def __init__(self, bundle: Bundle) -> None:
@@ -503,13 +513,13 @@ class _ProgramKey:
         return hash(self.bundle.digest)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _ProgramKey):
+        if not isinstance(other, ProgramKey):
             return False
         return (self.bundle.digest, self.bundle.places) == (other.bundle.digest, other.bundle.places)
 
 
 @lru_cache(maxsize=8)
-def _program(key: _ProgramKey) -> rego.Program:
+def _program(key: ProgramKey) -> rego.Program:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
@@ -527,7 +537,7 @@ def _program(key: _ProgramKey) -> rego.Program:
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
                 return program
-        program = _linked(bundle, data, names)
+        program = link_bundle(bundle, data, names)
     except (rego.RegoError, rego.LibraryError) as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
@@ -543,13 +553,18 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
         with suppress(ValueError):
             return Compiled.load(stored[0])
     if program is None:
-        program = _linked(bundle, orjson.loads(bundle.data_bytes))
+        program = link_bundle(bundle, orjson.loads(bundle.data_bytes))
     compiled = program.compile_handled()
     cache.store(entry, [compiled.dump()])
     return compiled
 
 
-def _linked(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> rego.Program:
+def link_bundle(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> rego.Program:
+    """Compile the modules of a bundle, and keep their rules for further forms.
+
+    Raises:
+        RegoError, LibraryError: the bundle does not compile.
+    """
     from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
 
     return link(modules_of(bundle), data, names=names)

@@ -138,6 +138,12 @@ class Compiler:
         self.expansions: dict[tuple[str, ...], int] = {}
         self.pure = self._find_pure()
 
+    def renewed(self, checker: Checker) -> Compiler:
+        """Return a compiler of the same rules and form, for what the checker has found since."""
+        return Compiler(
+            self.root, checker, self.data, print_calls=self.print_calls, inlines=self.inlines, covers=self.covers
+        )
+
     def compile(self) -> Compiled:
         """Return the code of every rule."""
         for node in self.root.below():
@@ -158,8 +164,8 @@ class Compiler:
         writer = self.writer(self, source, ordered=True)
         writer.line(f"def {name}():")
         with writer.indented():
-            writer.line("found = []")
-            with writer.block():
+            writer.begin_parts("found = []")
+            with writer.part():
 
                 def succeed() -> None:
                     bound = writer.bound
@@ -169,7 +175,7 @@ class Compiler:
                     writer.line(f"found.append({{{', '.join(parts)}}})")
 
                 writer.body(body, succeed)
-            writer.line("return found")
+            writer.return_found()
         self.emit(writer)
         self.finish()
         modules = [self._code(text) for text in self.texts.values()]

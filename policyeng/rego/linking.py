@@ -66,14 +66,7 @@ class Linked:
         recompiled = None
         if checker.replaced != replaced:
             old = self.compiler
-            self.compiler = Compiler(
-                old.root,
-                checker,
-                old.data,
-                print_calls=old.print_calls,
-                inlines=old.inlines,
-                covers=old.covers,
-            )
+            self.compiler = old.renewed(checker)
             self.compiler.count = old.count
             recompiled = self.compiler.compile()
         code, name = self.compiler.compile_query(source, body, variables)

@@ -340,6 +340,17 @@ class Program:
         self._compile_handled = handled or self.compile_handled
         self._handled: Compiled | None = None
 
+    @property
+    def linked(self) -> Linked:
+        """The rules.
+
+        Raises:
+            ValueError: the program was loaded without them.
+        """
+        if self._linked is None:
+            raise ValueError("this program has no rules to compile")
+        return self._linked
+
     def compile_handled(self) -> Compiled:
         """Compile the form that handles markers.
 
@@ -347,9 +358,7 @@ class Program:
             RegoError: loops are nested too deeply for it, in a reference with very many variables.
             ValueError: there are no rules to compile it from.
         """
-        if self._linked is None:
-            raise ValueError("this program has no rules to compile")
-        return self._linked.compile_handled()
+        return self.linked.compile_handled()
 
     def marked_thread(self) -> MarkedThread:
         """Return what evaluates rules in this thread over an input with markers; what meets one raises `Undecided`."""
