@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from policyeng.facts.arm_casing import ENVELOPE, top_level_name
+from policyeng.facts.arm_casing import ENVELOPE, is_known_name, top_level_name
 from policyeng.facts.ids import types_of
 from policyeng.facts.words import is_blank
 from policyeng.later import lazy_pattern
@@ -137,7 +137,7 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     if "_" in "".join(entry):
         key = next(key for key in entry if "_" in key)
         message = f"not an ARM resource: keys such as `{shortened(key)}` are from the output of a command"
-        return Refusal(pointer, message, _SAVE_GET)
+        return Refusal(pointer, message, _SAVE_GET, is_ambiguous=has_arm_properties(entry))
     identity, kind = entry.get("id"), entry.get("type")
     if "limit" in entry and "unit" in entry and "properties" not in entry:
         remedy = "list quotas under `quotas` in a native snapshot, with their region"
@@ -176,7 +176,7 @@ def _find_respelled_keys(entry: JsonObject) -> dict[str, str] | Refusal:
         first = name if name in entry else next((one for one, known in other.items() if known == name), None)
         if first is not None:
             message = f"`{shortened(key)}` and `{shortened(first)}` are the same member: ARM ignores case in names"
-            return Refusal(f"/{escaped(key)}", message, "remove one of them")
+            return Refusal(f"/{escaped(key)}", message, "remove one of them", is_ambiguous=True)
         other[key] = name
     return other
 
@@ -201,12 +201,21 @@ def stands_for_value(text: str) -> bool:
     return is_placeholder(text) or bool(_TOKEN.search(text))
 
 
+def has_arm_properties(entry: JsonObject) -> bool:
+    """Check whether a resource has properties of ARM; commands print a map of the user under the same name."""
+    properties, kind = entry.get("properties"), entry.get("type")
+    return isinstance(properties, dict) and "/" in str(kind or "/") and any(map(is_known_name, properties))
+
+
 def looks_like_arm(value: object) -> bool:
     """Check whether a JSON value looks like an ARM resource, well formed or not."""
-    if not isinstance(value, dict) or "_" in "".join(value):
+    if not isinstance(value, dict):
         return False
+    has_other_keys = "_" in "".join(value)
     value = with_top_level_names(value)
     identity, kind = value.get("id"), value.get("type")
+    if has_other_keys and not has_arm_properties(value):
+        return False  # the output of a command
     if isinstance(kind, str) and "/" not in kind and not is_placeholder(kind) and "properties" not in value:
         return False  # a `type` in the output of a command
     if isinstance(identity, str) and types_of(identity):

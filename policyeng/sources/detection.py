@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import PurePath
 
 from policyeng.errors import InputError, UsageError, suggest_nearest
 from policyeng.frozen import frozen
 from policyeng.later import Modules
-from policyeng.models import Document, Problem
+from policyeng.models import Document, Problem, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.context import DocumentContext, list_neighbors, resolve_path
 from policyeng.sources.discovery import Found, Named, Skipped, content_of, display
-from policyeng.sources.parsed import Format, problem_of, seen
+from policyeng.sources.parsed import Format, keys_seen, problem_of, seen
 from policyeng.sources.relevance import is_shaped_as_ours, may_be_ours, other_document
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, Text, read_text
 from policyeng.sources.written_documents import NEVER_WRITTEN, read_documents
@@ -34,6 +36,9 @@ FORMATS: Mapping[str, Format] = Modules(
         "arm-rest": "arm_rest",
     },
 )
+
+
+_DIVIDE = "give each document in a file of its own, with members of one format only"
 
 
 def choose_formats(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Format]:
@@ -176,6 +181,35 @@ def _open(position: int, named: Named, options: ReadOptions) -> OpenedFile:
     return OpenedFile(named, parts, written, tuple(entry for entry in entries if isinstance(entry, Note)))
 
 
+def find_second(name: str, document: object, formats: Mapping[str, Format]) -> str:
+    """Return why a document in a format may be one of another format, too; an empty string if it may not.
+
+    Documents with only members of the format cost one look at their names.
+
+    Args:
+        name: of the format that reads the document.
+        document: any JSON value; only objects have members.
+        formats: all formats by name.
+    """
+    if not isinstance(document, dict):
+        return ""
+    shapes = formats[name].SHAPES
+    names = set(map(lowered, document))
+    if any(names <= shape for shape in shapes) or not formats[name].detect(document):
+        return ""  # a document that does not look like the format that the user named is refused by its reader
+    shape = max(shapes, key=lambda shape: len(shape & names))
+    rest = {key: value for key, value in document.items() if lowered(key) not in shape}
+    parts = [{key: value for key, value in document.items() if lowered(key) in shape} for shape in shapes]
+    claimed = [part.keys() for part in parts if part and formats[name].detect(part)]
+    if any(not (one <= other or other <= one) for one, other in combinations(claimed, 2)):
+        return f"two documents of the format `{name}` in one: {keys_seen(document)}"
+    for other, each in formats.items():
+        if other != name and (each.detect(document) or (rest and each.detect(rest))):
+            own = keys_seen({key: value for key, value in document.items() if key not in rest}) or "its members"
+            return f"a document of two formats: `{name}` ({own}) and `{other}` ({keys_seen(rest)})"
+    return ""
+
+
 def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> Iterator[DetectedDocument | Note]:
     """Yield the documents of a file, each with the first format that detects it; a single format takes all."""
     formats = options.formats
@@ -185,6 +219,9 @@ def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> It
         is_other = named.found and name in ("", "changes") and not is_shaped_as_ours(document)
         if is_other and (other := other_document(document)):
             yield Note(position, Skipped(named.file, other))
+        elif name and (second := find_second(name, document, ChainMap(dict(formats), FORMATS))):
+            place = (named.file, pointer) if pointer else (named.file,)
+            yield Note(position, problem_of(InputError(second, place=place, remedy=_DIVIDE)))
         elif name:
             yield DetectedDocument(position, named, text, pointer, document, name, formats[name])
         else:

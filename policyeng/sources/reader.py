@@ -189,7 +189,8 @@ def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem |
     if reading.nothing:
         yield Skipped(document.file, reading.nothing)
     for refusal in reading.refusals:
-        harmless = part.named.found and (refusal.is_empty or _is_unrelated(part, refusal))
+        is_unrelated = refusal.is_empty or _is_unrelated(part, refusal)
+        harmless = part.named.found and is_unrelated and not refusal.is_ambiguous
         if harmless and empty:
             yield Skipped(document.file, refusal.message)
         else:

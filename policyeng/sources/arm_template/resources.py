@@ -32,6 +32,7 @@ from policyeng.sources.templates import (
     Carrier,
     Unresolved,
     carrier_of,
+    find_twice,
     member,
     parameters_of,
     template_in,
@@ -468,6 +469,9 @@ def deployed(walk: TemplateWalk, body: JsonObject, pointer: str, names: Called, 
         return
     if found.text is not None:
         walk.linked.append(found.path)
+    if twice := next(find_twice(found.body), None):
+        _refuse(walk, pointer, names, level, f"{twice.message}, at `{twice.pointer}`", twice.remedy)
+        return
     inner = _enter_template(walk, body, pointer, found, level, names)
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)
 

@@ -9,18 +9,19 @@ import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.errors import suggest_nearest
-from policyeng.facts.ids import types_of
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.azure_cli import assets, computes, endpoints, jobs, workspaces
 from policyeng.sources.azure_cli.converter import (
+    ML_PROVIDER,
     PRINTED,
     CliDocumentKind,
     at_home,
     find_stated_id,
     schema_of,
+    top_names,
     unknown_keys,
 )
 from policyeng.sources.parsed import (
@@ -53,6 +54,19 @@ KINDS: tuple[CliDocumentKind, ...] = (
 _OF_OTHERS = re.compile(r"//(?:schema\.management\.azure\.com|json-schema\.org)/", re.IGNORECASE)
 
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
+
+
+SHAPES = (
+    frozenset(
+        {
+            *("$schema", "build", "conda_file", "experiment_name", "image", "inference_config", "is_anonymous"),
+            *("latest", "latest_version", "os_type", "path", "stage", "version"),
+            *(name for kind in KINDS if kind.shape for name in top_names(kind.shape)),
+            *(name for kind in KINDS for name in kind.known.get("", ())),
+        }
+    )
+    - {"id"},
+)
 
 
 def detect(document: object) -> bool:
@@ -134,7 +148,7 @@ def movable(resources: tuple[Placed, ...]) -> str:
 
 def _is_printed(document: JsonObject) -> bool:
     """Check whether a document has an ARM id, or other keys that only commands print."""
-    if types_of(find_stated_id(document)):
+    if ML_PROVIDER in lowered(find_stated_id(document)):
         return True
     return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 

@@ -25,6 +25,14 @@ from policyeng.sources.kubernetes.objects import (
 from policyeng.sources.kubernetes.single_object import is_instance_type, is_whole, read_one
 from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings, reading_of
 
+SHAPES = (
+    frozenset(
+        {
+            *("apiversion", "binarydata", "data", "immutable", "items", "kind", "metadata", "provisioner", "request"),
+            *("response", "roleref", "rules", "spec", "status", "stringdata", "subjects", "webhooks"),
+        }
+    ),
+)
 SUMMARY = "Kubernetes objects: Azure Service Operator, Azure ML instance types, admission reviews"
 
 

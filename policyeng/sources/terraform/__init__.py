@@ -25,7 +25,6 @@ SUMMARY = "Terraform and OpenTofu: `terraform show -json` of a plan or a state, 
 _SHOWN = frozenset({"planned_values", "resource_changes", "prior_state", "configuration", "values"})
 _ALONE = frozenset({"format_version", "terraform_version"})
 _STATE_KEYS = frozenset({"lineage", "serial", "terraform_version"})
-_STATE_VERSION = 4
 _BLOCKS = frozenset(
     {
         "//",
@@ -42,6 +41,22 @@ _BLOCKS = frozenset(
         "variable",
     }
 )
+SHAPES = (
+    frozenset(
+        {
+            *("action_invocations", "applyable", "checks", "complete", "configuration", "deferred_action_invocations"),
+            *("deferred_changes", "errored", "format_version", "output_changes", "planned_values", "prior_state"),
+            *("provider_schemas", "relevant_attributes", "resource_changes", "resource_drift", "terraform_version"),
+            *("timestamp", "variables"),
+        }
+    ),
+    frozenset({"checks", "format_version", "terraform_version", "values"}),
+    frozenset({"check_results", "modules", "outputs", "resources", "version"} | _STATE_KEYS),
+    frozenset({"@level", "@message", "@module", "@timestamp"}),
+    frozenset({"encrypted_data", "encryption_version", "meta", "lineage", "serial"}),
+    _BLOCKS,
+)
+_STATE_VERSION = 4
 _MAJOR = re.compile(r"[0-9]{1,9}")
 _LAST_MAJOR = 1
 _PLAN_COMMAND = "`terraform plan -out tfplan && terraform show -json tfplan > plan.json`"
@@ -55,8 +70,10 @@ def detect(document: object) -> bool:
     """Check whether the document is a plan, a state, or a line of the log of `terraform plan -json`."""
     if not isinstance(document, dict):
         return False
-    if isinstance(document.get("format_version"), str):
-        return not _SHOWN.isdisjoint(document) or document.keys() <= _ALONE
+    if isinstance(document.get("format_version"), str) and (
+        not _SHOWN.isdisjoint(document) or document.keys() <= _ALONE
+    ):
+        return True
     return _is_state_file(document) or _is_log(document) or _is_encrypted(document) or _is_configuration(document)
 
 
