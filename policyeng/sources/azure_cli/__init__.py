@@ -5,7 +5,6 @@ The output of `az ml ... show` has the same keys, and the same document kinds co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.errors import suggest_nearest
@@ -49,10 +48,8 @@ KINDS: tuple[CliDocumentKind, ...] = (
     *assets.KINDS,
 )
 
-#: The `$schema` of ARM templates and JSON schemas, which are not CLI files whatever their keys are. Any other
-#: `$schema`, such as a documentation page, is ignored, as the CLI ignores it.
-_OF_OTHERS = re.compile(r"//(?:schema\.management\.azure\.com|json-schema\.org)/", re.IGNORECASE)
-
+#: Keys that jobs have and components do not.
+_OF_JOBS = frozenset({"compute", "experiment_name", "identity", "services"})
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
 
 
@@ -75,7 +72,7 @@ def detect(document: object) -> bool:
         return False
     if schema_of(document) is not None:
         return True
-    if not isinstance(document.get("$schema", ""), str) or _OF_OTHERS.search(document.get("$schema", "")):
+    if not isinstance(document.get("$schema", ""), str):
         return False
     return any(kind.takes(document) for kind in KINDS)
 
@@ -88,6 +85,9 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     kind = kind_of_file(document)
     if kind is None:
         return ParsedDocument(refusals=(_refuse_unknown(document),))
+    if kind.nothing and (other := _find_checked_kind(document)):
+        message = f"`$schema` names `{shortened(kind.schemas[0])}`, but the keys are those of `{other.schemas[0]}`"
+        return ParsedDocument(refusals=(Refusal("/$schema", message, "correct `$schema`, or remove it"),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
     reading = reading_of(kind.bring(document, "", at_home(document, around)))
@@ -122,6 +122,16 @@ def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | Non
     """Return the kind of a command's output by the ARM type of its `id`, in lower case."""
     kinds = [kind for kind in KINDS if lowered(kind.arm_type) == arm_type]
     return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
+
+
+def _find_checked_kind(document: JsonObject) -> CliDocumentKind | None:
+    """Return the kind that the keys of a document with a `$schema` show, if that is checked; the CLI ignores `$schema`.
+
+    A component has keys of jobs, but not those that say where and as what it runs.
+    """
+    other = next((kind for kind in KINDS if not kind.nothing and kind.takes(document)), None)
+    is_component = (schema_of(document) or "").endswith("component") and document.keys().isdisjoint(_OF_JOBS)
+    return None if schema_of(document) is None or is_component else other
 
 
 def _find_rejected_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
