@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from policyeng.facts.arm_casing import ENVELOPE, is_known_name, top_level_name
 from policyeng.facts.ids import types_of
+from policyeng.facts.letters import find_odd_letter
 from policyeng.facts.words import is_blank
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
@@ -145,6 +146,9 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     if not isinstance(identity, str) or not identity:
         return _refuse_without_id(entry, pointer)
     types = types_of(identity)
+    for name, stated in (("type", kind), ("id", type_in_id(identity) if types else "")):
+        if isinstance(stated, str) and not is_placeholder(stated) and (misspelt := describe_misspelt("type", stated)):
+            return Refusal(f"{pointer}/{name}", misspelt, "write it in ASCII, without spaces", is_ambiguous=True)
     if is_placeholder(identity) or is_placeholder(kind):
         return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
     if not types:
@@ -153,9 +157,9 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
         message = f"`id` is not the full ARM id of a resource: `{shortened(identity)}`"
         return Refusal(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
     if kind is not None and not (isinstance(kind, str) and lowered(kind) in types):
-        message = f"`id` has the type `{shortened(_written_type(identity, types))}`, but `type` is {format_value(kind)}"
+        message = f"`id` has the type `{shortened(type_in_id(identity))}`, but `type` is {format_value(kind)}"
         return Refusal(pointer, message, "correct the one that is wrong")
-    return _check_properties(entry if kind else {**entry, "type": _written_type(identity, types)}, pointer)
+    return _check_properties(entry if kind else {**entry, "type": type_in_id(identity)}, pointer)
 
 
 def with_top_level_names(entry: JsonObject) -> JsonObject:
@@ -225,10 +229,18 @@ def looks_like_arm(value: object) -> bool:
     return isinstance(kind, str) and ("/" in kind or kind == "string")
 
 
-def _written_type(identity: str, types: tuple[str, ...]) -> str:
+def describe_misspelt(member: str, text: str) -> str:
+    """Return why a text cannot be a type, or another technical name that a member states; empty if it can."""
+    letter = find_odd_letter(text)
+    shown = shortened(ascii(text)[1:-1])
+    return f"the {member} `{shown}` has {letter}, which no {member} of a resource has" if letter else ""
+
+
+def type_in_id(identity: str) -> str:
+    """Return the type in the ARM id of a resource, as it is written."""
     start = lowered(identity).rfind("/providers/")
     if start < 0:
-        return types[0]
+        return types_of(identity)[0]
     named = identity[start + len("/providers/") :].split("/")
     return "/".join((named[0], *named[1::2]))
 

@@ -8,11 +8,13 @@ from itertools import combinations
 from pathlib import PurePath
 
 from policyeng.errors import InputError, UsageError, suggest_nearest
+from policyeng.facts.letters import as_technical_name, find_odd_letter
 from policyeng.frozen import frozen
 from policyeng.later import Modules
 from policyeng.models import Document, Problem, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources.arm_resource import describe_misspelt
 from policyeng.sources.context import DocumentContext, list_neighbors, resolve_path
 from policyeng.sources.discovery import Found, Named, Skipped, content_of, display
 from policyeng.sources.parsed import Format, keys_seen, problem_of, seen
@@ -38,6 +40,9 @@ FORMATS: Mapping[str, Format] = Modules(
 )
 
 
+#: The members that identify a document or a resource.
+_NAMING = ("$schema", "apiVersion", "kind", "type")
+_IN_ASCII = "write it in ASCII, without spaces"
 _DIVIDE = "give each document in a file of its own, with members of one format only"
 
 
@@ -210,6 +215,19 @@ def find_second(name: str, document: object, formats: Mapping[str, Format]) -> s
     return ""
 
 
+def find_misspelt(document: object, formats: Mapping[str, Format]) -> tuple[str, str] | None:
+    """Return the member of an unknown document whose value is misspelt, and why: in ASCII, a format would read it."""
+    stated = {key: document.get(key) for key in _NAMING} if isinstance(document, dict) else {}
+    wrong = {key: text for key, text in stated.items() if isinstance(text, str) and find_odd_letter(text)}
+    if not wrong or not isinstance(document, dict):
+        return None
+    plain = {**document, **{key: as_technical_name(text) for key, text in wrong.items()}}
+    if not any(each.detect(plain) for each in formats.values()):
+        return None
+    name = next(iter(wrong))
+    return name, describe_misspelt(name, wrong[name])
+
+
 def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> Iterator[DetectedDocument | Note]:
     """Yield the documents of a file, each with the first format that detects it; a single format takes all."""
     formats = options.formats
@@ -224,6 +242,9 @@ def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> It
             yield Note(position, problem_of(InputError(second, place=place, remedy=_DIVIDE)))
         elif name:
             yield DetectedDocument(position, named, text, pointer, document, name, formats[name])
+        elif misspelt := find_misspelt(document, formats):
+            place = (named.file, f"{pointer}/{misspelt[0]}")
+            yield Note(position, problem_of(InputError(misspelt[1], place=place, remedy=_IN_ASCII)))
         else:
             place = (named.file, pointer) if pointer else (named.file,)
             remedy = "`policyeng check --from` lists the formats"

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
+from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.parsing.json_pointer import value_at
@@ -14,6 +15,7 @@ from policyeng.sources import workspace_config
 from policyeng.sources.context import Home, directory_of, resolve_path
 from policyeng.sources.detection import DetectedDocument, Note, OpenedFile
 from policyeng.sources.discovery import Named, Skipped
+from policyeng.sources.kubernetes import kustomization
 from policyeng.sources.parsed import Find, Loaded, NamedThing, ParsedDocument, find_nothing, problem_of
 from policyeng.sources.relevance import mentions_machine_learning
 
@@ -109,6 +111,41 @@ def _find_links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -
 def _links_back(index: int, links: Mapping[int, frozenset[int]]) -> bool:
     """Check whether a document links to one that links back to it."""
     return any(index in links.get(other, ()) for other in links.get(index, ()))
+
+
+def with_overlays(parts: Sequence[DetectedDocument], documents: Sequence[Loaded]) -> list[Loaded]:
+    """Return the documents; a Kustomization that changes objects of Azure is incomplete, because it is not rendered."""
+    is_overlay = [part.name == "kubernetes" and kustomization.is_kustomization(part.document) for part in parts]
+    if not any(is_overlay):
+        return list(documents)
+    pairs = zip(parts, documents, strict=True)
+    files = [
+        resolve_path(part.named.path)
+        for part, document in pairs
+        if part.name == "kubernetes" and part.named.path and (document.reading.resources or document.reading.refusals)
+    ]
+    return [
+        _mark_incomplete(part, document) if overlay and _changes_any(part, files) else document
+        for part, document, overlay in zip(parts, documents, is_overlay, strict=True)
+    ]
+
+
+def _changes_any(part: DetectedDocument, files: Iterable[PurePath]) -> bool:
+    """Check whether a Kustomization changes objects of a kind that is checked, or in files that have some."""
+    overlay = part.document
+    if not isinstance(overlay, dict) or not kustomization.changes_objects(overlay):
+        return False
+    folder = Path(directory_of(part.named))
+    sources = [resolve_path(folder / path) for path in kustomization.list_named(overlay)]
+    return kustomization.finds_checked_kind(overlay) or any(
+        file.is_relative_to(source) for file in files for source in sources
+    )
+
+
+def _mark_incomplete(part: DetectedDocument, document: Loaded) -> Loaded:
+    overlay = part.document if isinstance(part.document, dict) else {}
+    line = f"{document.file}: {kustomization.describe(overlay, PurePath(document.file).parent)}"
+    return document._replace(reading=replace(document.reading, incomplete=(*document.reading.incomplete, line)))
 
 
 #: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; a path in a registry has a colon.
