@@ -43,7 +43,9 @@ _STATUS_BODIES = frozenset(
     {"endTime", "error", "id", "name", "percentComplete", "properties", "sparkReady", "startTime", "status"}
 )
 _EXAMPLE = frozenset({"$schema", "description", "operationId", "parameters", "responses", "title"})
-SHAPES = tuple(frozenset(map(lowered, keys)) for keys in (ENVELOPE, _LIST_KEYS, _KEY_BODIES, _STATUS_BODIES, _EXAMPLE))
+SHAPES: tuple[frozenset[str], ...] = tuple(
+    frozenset(map(lowered, keys)) for keys in (ENVELOPE, _LIST_KEYS, _KEY_BODIES, _STATUS_BODIES, _EXAMPLE)
+)
 
 
 def detect(document: object) -> bool:

@@ -27,7 +27,7 @@ from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Sur
 SUMMARY = "the output of `az ml ... show` or `list`, as JSON or YAML"
 
 _OF_ERRORS = frozenset({"ERROR", "Code", "Message", "Exception Details", "Target"})
-SHAPES = (
+SHAPES: tuple[frozenset[str], ...] = (
     (azure_cli.SHAPES[0] | {"id", "created_on", "endpoint_uri", "system_metadata", "workspace"}) - {"$schema"},
     frozenset(map(lowered, _OF_ERRORS)),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import PurePath
@@ -189,29 +188,29 @@ def _open(position: int, named: Named, options: ReadOptions) -> OpenedFile:
 def find_second(name: str, document: object, formats: Mapping[str, Format]) -> str:
     """Return why a document in a format may be one of another format, too; an empty string if it may not.
 
-    Documents with only members of the format cost one look at their names.
+    A document with only members of the format costs one look at their names.
 
     Args:
         name: of the format that reads the document.
         document: any JSON value; only objects have members.
-        formats: all formats by name.
+        formats: that format, and others in addition to `FORMATS`, by name.
     """
     if not isinstance(document, dict):
         return ""
-    shapes = formats[name].SHAPES
+    detect, shapes = formats[name].detect, formats[name].SHAPES
     names = set(map(lowered, document))
-    if any(names <= shape for shape in shapes) or not formats[name].detect(document):
+    if any(names <= shape for shape in shapes) or not detect(document):
         return ""  # a document that does not look like the format that the user named is refused by its reader
-    shape = max(shapes, key=lambda shape: len(shape & names))
-    rest = {key: value for key, value in document.items() if lowered(key) not in shape}
     parts = [{key: value for key, value in document.items() if lowered(key) in shape} for shape in shapes]
-    claimed = [part.keys() for part in parts if part and formats[name].detect(part)]
+    claimed = [part.keys() for part in parts if part and detect(part)]
     if any(not (one <= other or other <= one) for one, other in combinations(claimed, 2)):
         return f"two documents of the format `{name}` in one: {keys_seen(document)}"
-    for other, each in formats.items():
-        if other != name and (each.detect(document) or (rest and each.detect(rest))):
-            own = keys_seen({key: value for key, value in document.items() if key not in rest}) or "its members"
-            return f"a document of two formats: `{name}` ({own}) and `{other}` ({keys_seen(rest)})"
+    own = max(parts, key=len)
+    rest = {key: value for key, value in document.items() if key not in own}
+    for other in dict.fromkeys((*formats, *FORMATS)):
+        claims = (formats[other] if other in formats else FORMATS[other]).detect
+        if other != name and (claims(document) or claims(rest)):
+            return f"a document of two formats: `{name}` ({keys_seen(own)}) and `{other}` ({keys_seen(rest)})"
     return ""
 
 
@@ -237,7 +236,7 @@ def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> It
         is_other = named.found and name in ("", "changes") and not is_shaped_as_ours(document)
         if is_other and (other := other_document(document)):
             yield Note(position, Skipped(named.file, other))
-        elif name and (second := find_second(name, document, ChainMap(dict(formats), FORMATS))):
+        elif name and (second := find_second(name, document, formats)):
             place = (named.file, pointer) if pointer else (named.file,)
             yield Note(position, problem_of(InputError(second, place=place, remedy=_DIVIDE)))
         elif name:

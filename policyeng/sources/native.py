@@ -69,7 +69,7 @@ _KEYS = (*_HEADER_KEYS, "covers", "resources", *_COLLECTIONS)
 _ENTRY = "write `TYPE at ID`, such as `Microsoft.MachineLearningServices/workspaces/computes at /subscriptions/...`"
 
 
-SHAPES = (frozenset(map(lowered, _KEYS)),)
+SHAPES: tuple[frozenset[str], ...] = (frozenset(map(lowered, _KEYS)),)
 
 
 def known_keys() -> tuple[str, ...]:

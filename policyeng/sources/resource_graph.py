@@ -31,7 +31,7 @@ SUMMARY = "rows of Azure Resource Graph, from `az graph query` or the REST API"
 
 _COUNTS = frozenset({"$skipToken", "count", "facets", "resultTruncated", "skip_token", "totalRecords", "total_records"})
 _EXAMPLE = frozenset({"$schema", "description", "operationid", "parameters", "responses", "title"})
-SHAPES = (
+SHAPES: tuple[frozenset[str], ...] = (
     frozenset({"data", "error"} | set(map(lowered, _COUNTS))),
     _EXAMPLE,
     frozenset({"nextlink", "value"}),

@@ -34,7 +34,7 @@ _MORE_ASSIGNMENT_KEYS = (
     "updatedOn",
     "updatedBy",
 )
-SHAPES = (
+SHAPES: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("id", "name", "type", "scope", "roledefinitionid", "roledefinitionname", "principalid", "principalname"),

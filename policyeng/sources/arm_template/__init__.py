@@ -48,7 +48,7 @@ _SCHEMAS = {
     "managementgroupdeploymenttemplate.json": "management group",
     "tenantdeploymenttemplate.json": "tenant",
 }
-SHAPES = (
+SHAPES: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("$schema", "apiprofile", "asserts", "contentversion", "definitions", "extensions", "functions"),

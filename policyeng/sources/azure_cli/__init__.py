@@ -53,7 +53,7 @@ _OF_JOBS = frozenset({"compute", "experiment_name", "identity", "services"})
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
 
 
-SHAPES = (
+SHAPES: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("$schema", "build", "conda_file", "experiment_name", "image", "inference_config", "is_anonymous"),

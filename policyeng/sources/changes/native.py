@@ -40,7 +40,10 @@ _WRITTEN: Mapping[str, str] = {
 _NOTES = ("unreadable", "carried")
 
 
-SHAPES = (frozenset({"changes"}), frozenset({"carried", "id", "operation", "patch", "resource", "unreadable"}))
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset({"changes"}),
+    frozenset({"carried", "id", "operation", "patch", "resource", "unreadable"}),
+)
 
 
 def detect(document: object) -> bool:

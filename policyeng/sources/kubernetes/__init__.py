@@ -27,7 +27,7 @@ from policyeng.sources.kubernetes.objects import (
 from policyeng.sources.kubernetes.single_object import is_instance_type, is_whole, read_one
 from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings, reading_of
 
-SHAPES = (
+SHAPES: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("apiversion", "binarydata", "data", "immutable", "items", "kind", "metadata", "provisioner", "request"),

@@ -43,7 +43,7 @@ _BLOCKS = frozenset(
         "variable",
     }
 )
-SHAPES = (
+SHAPES: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("action_invocations", "applyable", "checks", "complete", "configuration", "deferred_action_invocations"),
