@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -257,3 +258,154 @@ def test_documents_of_one_format_are_not_of_two(name: str) -> None:
     document = bases()[name]
     [reads, *_] = [each for each in CHANGE_FORMATS if CHANGE_FORMATS[each].detect(document)]
     assert find_second(reads, document, CHANGE_FORMATS) == ""
+
+
+ODD_LETTERS = {"space": " ", "no-break space": "\u00a0", "zero-width space": "\u200b", "null": "\0"}
+
+
+def misspellings(name: str) -> Iterator[str]:
+    """A technical name with letters that no one sees, or that look like its own."""
+    for letter in ODD_LETTERS.values():
+        yield from (name + letter, letter + name, name[: len(name) // 2] + letter + name[len(name) // 2 :])
+    at = name.lower().find("m", 1)
+    yield name[:at] + "\uff4d" + name[at + 1 :]
+    if "s" in name.lower():
+        at = name.lower().rfind("s")
+        yield name[:at] + "\u017f" + name[at + 1 :]
+
+
+TYPED: Mapping[str, tuple[JsonObject, tuple[str | int, ...]]] = {
+    "resource": (WORKSPACE, ("type",)),
+    "list": ({"value": [WORKSPACE]}, ("value", 0, "type")),
+    "rows": (bases()["rows"], ("data", 0, "type")),
+    "native": (bases()["native"], ("resources", 0, "type")),
+    "template": (bases()["main.json"], ("resources", 0, "type")),
+    "azure-cli": (bases()["cluster.yml without a schema"], ("type",)),
+    "kind": (bases()["manifests.yaml/0"], ("kind",)),
+    "apiVersion": (bases()["manifests.yaml/0"], ("apiVersion",)),
+    "plan": (bases()["plan.json"], ("planned_values", "root_module", "resources", 0, "type")),
+    "body of a plan": (
+        {
+            "format_version": "1.2",
+            "planned_values": {
+                "root_module": {
+                    "resources": [
+                        {
+                            "address": "azapi_resource.w",
+                            "mode": "managed",
+                            "type": "azapi_resource",
+                            "name": "w",
+                            "values": {"type": f"{ML}/workspaces@2024-04-01", "name": "w", "parent_id": GROUP},
+                        }
+                    ]
+                }
+            },
+        },
+        ("planned_values", "root_module", "resources", 0, "values", "type"),
+    ),
+}
+
+
+def replaced(document: JsonObject, path: tuple[str | int, ...], value: object) -> JsonObject:
+    """A copy with one other value."""
+    copied: JsonObject = json.loads(json.dumps(document))
+    holder: Any = copied
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    return copied
+
+
+@pytest.mark.parametrize("found", [True, False])
+@pytest.mark.parametrize("name", TYPED)
+def test_a_misspelt_type_is_an_error(name: str, found: bool) -> None:
+    """It names the place and the letter, alone and next to what is fine."""
+    document, path = TYPED[name]
+    right: Any = document
+    for key in path:
+        right = right[key]
+    fine = Named("fine.json", None, found=found, content=json.dumps(STORAGE).encode())
+    for wrong in misspellings(right.partition("@")[0]):
+        content = json.dumps(replaced(document, path, wrong)).encode()
+        for more in ([], [fine]):
+            inputs = read_inputs([Named("x.json", None, found=found, content=content), *more])
+            [problem] = [each for each in inputs.problems if each.level == "error"]
+            assert f"`{path[-1]}` contains" in problem.message, ascii(wrong)
+            assert f"/{path[-1]}" in problem.place + problem.message
+        assert any(each.level == "error" for each in parse_changes(content, "x.json").problems)
+
+
+DEPLOYMENT: JsonObject = {
+    "type": "Microsoft.Resources/deployments",
+    "apiVersion": "2022-09-01",
+    "name": "d",
+    "properties": {"mode": "Incremental", "template": {"$schema": TEMPLATE, "resources": []}},
+}
+IN_TEMPLATE: JsonObject = {"type": f"{ML}/workspaces", "apiVersion": "2024-04-01", "name": "w", "properties": {}}
+
+
+def template(*resources: JsonObject, **more: object) -> JsonObject:
+    """A template with resources."""
+    return {"$schema": TEMPLATE, "contentVersion": "1.0.0.0", "resources": list(resources), **more}
+
+
+def with_twice(document: JsonObject, *path: str | int) -> JsonObject:
+    """A copy in which a member is there a second time, in other letters."""
+    holder: Any = document
+    for key in path[:-1]:
+        holder = holder[key]
+    last = str(path[-1])
+    other = last.swapcase()
+    return replaced(document, (*path[:-1], other), holder[path[-1]])
+
+
+TWICE = {
+    "resources of a template": with_twice(template(IN_TEMPLATE), "resources"),
+    "schema of a template": with_twice(template(IN_TEMPLATE), "$schema"),
+    "parameter": with_twice(template(parameters={"a": {"type": "string"}}), "parameters", "a"),
+    "type of a parameter": with_twice(template(parameters={"a": {"type": "string"}}), "parameters", "a", "type"),
+    "variable": with_twice(template(variables={"a": 1}), "variables", "a"),
+    "type of a resource": with_twice(template(IN_TEMPLATE), "resources", 0, "type"),
+    "properties of a resource": with_twice(template(IN_TEMPLATE), "resources", 0, "properties"),
+    "resource of a resource": with_twice(template({**IN_TEMPLATE, "resources": []}), "resources", 0, "resources"),
+    "symbolic name": with_twice(template(resources={"a": IN_TEMPLATE}), "resources", "a"),
+    "mode of a deployment": with_twice(template(DEPLOYMENT), "resources", 0, "properties", "mode"),
+    "template of a deployment": with_twice(template(DEPLOYMENT), "resources", 0, "properties", "template"),
+    "nested resources": with_twice(template(DEPLOYMENT), "resources", 0, "properties", "template", "resources"),
+    "exported": {"template": with_twice(template(IN_TEMPLATE), "resources")},
+    "parameter file": with_twice(
+        {"$schema": TEMPLATE.replace("Template", "Parameters"), "parameters": {"a": {"value": 1}}}, "parameters", "a"
+    ),
+    "resource": with_twice(STORAGE, "properties"),
+    "list": {"value": [with_twice(STORAGE, "type")]},
+    "rows": {"data": [with_twice(STORAGE, "properties")], "count": 1},
+    "native": {"snapshotVersion": 1, "resources": [with_twice(STORAGE, "properties")]},
+    "role": with_twice(ROLE, "Actions"),
+}
+
+
+@pytest.mark.parametrize("found", [True, False])
+@pytest.mark.parametrize("name", TWICE)
+def test_a_member_that_is_there_twice_is_an_error(name: str, found: bool) -> None:
+    """ARM reads names without case, so it is not known which one counts, wherever the document is from."""
+    content = json.dumps(TWICE[name]).encode()
+    inputs = read_inputs([Named("x.json", None, found=found, content=content)])
+
+    assert [problem.level for problem in inputs.problems] == ["error"]
+    assert "same member" in inputs.problems[0].message
+    assert any(problem.level == "error" for problem in parse_changes(content, "x.json").problems)
+
+
+def test_an_exact_duplicate_is_an_error_wherever_it_is_found() -> None:
+    """The strict readers refuse it."""
+    content = json.dumps(template(IN_TEMPLATE)).encode().replace(b'"resources"', b'"resources": [], "resources"')
+    for found in (True, False):
+        inputs = read_inputs([Named("x.json", None, found=found, content=content)])
+        assert [problem.level for problem in inputs.problems] == ["error"]
+
+
+def test_names_of_other_systems_differ_by_case() -> None:
+    """Kubernetes, Terraform and the Azure CLI read names as they are written."""
+    document = {**bases()["manifests.yaml/0"], "Spec": {}}
+    inputs = read_inputs([Named("x.json", None, content=json.dumps(document).encode())])
+    assert len(inputs.snapshot.resources) == 1

@@ -232,8 +232,7 @@ def looks_like_arm(value: object) -> bool:
 def describe_misspelt(member: str, text: str) -> str:
     """Return why a text cannot be a type, or another technical name that a member states; empty if it can."""
     letter = find_odd_letter(text)
-    shown = shortened(ascii(text)[1:-1])
-    return f"the {member} `{shown}` has {letter}, which no {member} of a resource has" if letter else ""
+    return f"`{member}` contains {letter}, so it names nothing: `{shortened(ascii(text)[1:-1])}`" if letter else ""
 
 
 def type_in_id(identity: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from policyeng.facts.letters import as_technical_name
 from policyeng.models import JsonObject
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import describe_misspelt
+from policyeng.sources.arm_resource import describe_misspelt, is_placeholder
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, reading_of
 from policyeng.sources.templates import carrier_of
 from policyeng.sources.terraform import actions, azapi, converter, embedded_documents, plan_changes
@@ -148,8 +148,13 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
     whole = [*fold_children(every.whole), *every.parts, *manifests.resources]
     refusals = (entry for entry in entries if isinstance(entry, Refusal))
     reading = reading_of([*whole, *refusals, *manifests.refusals])
-    remarks = (*_find_problems(managed), *unread)
-    missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {message}" for _, message in remarks))
+    remarks = (*_find_problems(managed, is_state=not plan), *unread)
+    missing = (
+        *incomplete,
+        *_missing(estate, whole),
+        *(_find_open_updates(estate, every.parts) if plan else ()),
+        *(f"{estate.around.file}: {message}" for _, message in remarks),
+    )
     remarks += manifests.remarks
     deletes = tuple(plan_changes.requested(managed)) if plan else ()
     nothing = "" if whole or reading.refusals or remarks or missing or deletes else _explain_nothing(managed)
@@ -232,13 +237,21 @@ def _missing(estate: ResolvedInstances, every: Iterable[Placed]) -> Iterator[str
             yield f"{estate.around.file}: the workspace of `{last}` is known only after apply"
 
 
-def _find_problems(managed: Iterable[Instance]) -> Iterator[tuple[str, str]]:
+def _find_open_updates(estate: ResolvedInstances, parts: Iterable[Placed]) -> Iterator[str]:
+    """Yield a message for each update of a resource that is not in the document and whose id is not known."""
+    for part in parts:
+        if is_placeholder(part.resource["id"]):
+            yield f"{estate.around.file}: the resource that `{part.names.address}` updates is known only after apply"
+
+
+def _find_problems(managed: Iterable[Instance], *, is_state: bool) -> Iterator[tuple[str, str]]:
     for instance in managed:
         if instance.type.startswith(_CONCERNED) and instance.type not in KINDS:
             yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` is not supported"
         elif instance.type == actions.ACTION and (action := actions.action_of(instance)):
-            if action.why:
-                message = f"`{instance.address}` is not read: `{instance.type}` does not state its result: {action.why}"
+            why = action.why or ("it ran before" if is_state and action.method in actions.CHANGES else "")
+            if why:
+                message = f"`{instance.address}` is not read: `{instance.type}` does not state its result: {why}"
                 yield instance.pointer, message
         elif instance.type in actions.UNSTATED:
             yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` does not state its result"

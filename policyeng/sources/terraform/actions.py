@@ -23,7 +23,7 @@ ACTION = "azapi_resource_action"
 UNSTATED = (ACTION, "azapi_data_plane_resource")
 _STAYS = (["no-op"], ["read"])
 _READS = ("GET", "HEAD")
-_CHANGES = ("PUT", "PATCH", "DELETE")
+CHANGES = ("PUT", "PATCH", "DELETE")
 #: By type of managed and looked-up resources, what they run.
 _COMMANDS: Mapping[str, str] = {
     "ansible_playbook": "a playbook",
@@ -40,7 +40,7 @@ class Action(NamedTuple):
 
     Attributes:
         method: in upper case; empty if it is not known.
-        id: of the resource that it changes.
+        id: of the resource that it changes; empty for one that is known only after apply.
         arm_type: of that resource.
         why: why it is not known what it changes; empty if that is known, or it changes nothing.
     """
@@ -54,16 +54,18 @@ class Action(NamedTuple):
 def action_of(instance: Instance) -> Action:
     """Return the request of an `azapi_resource_action`."""
     values, unread = instance.values, instance.unread
-    if open_still := next((name for name in ("method", "resource_id", "action", "type") if f"/{name}" in unread), ""):
-        return Action(why=f"its `{open_still}` is known only after apply or is sensitive")
     method = str(values.get("method") or "POST").upper()
+    stated = str(values.get("type") or "").partition("@")[0]
+    if open_still := next((name for name in ("method", "type", "action", "resource_id") if f"/{name}" in unread), ""):
+        if method == "PATCH" and open_still == "resource_id" and not values.get("action"):
+            return Action(method, "", stated)  # the resource can be one of the plan, as that of an update
+        return Action(why=f"its `{open_still}` is known only after apply or is sensitive")
     identity, path = (str(values.get(name) or "").strip("/") for name in ("resource_id", "action"))
     if method in _READS or (method == "POST" and lowered(path.rpartition("/")[2]).startswith("list")):
         return Action(method)  # by convention, actions of ARM that begin with `list` read
-    if method not in _CHANGES:
+    if method not in CHANGES:
         return Action(method, why=f"it calls `{shortened(path)}` of `{shortened(identity)}` with {shortened(method)}")
     whole = "/".join(("", identity, *filter(None, [path])))
-    stated = str(values.get("type") or "").partition("@")[0]
     if not types_of(whole) or "?" in whole or is_placeholder(whole):
         return Action(method, why=f"it sends a {method} to `{shortened(whole)}`, which is not the id of a resource")
     if not path and lowered(stated) not in types_of(whole):
@@ -102,7 +104,8 @@ def _resolve(instance: Instance) -> Instance:
         return instance
     kind = "azapi_resource" if action.method == "PUT" else AZAPI_UPDATE
     name = action.id.rpartition("/")[2]
-    values = {**instance.values, "type": action.arm_type, "name": name, "id": action.id, "resource_id": action.id}
+    known = {"name": name, "id": action.id, "resource_id": action.id} if action.id else {}
+    values = {**instance.values, "type": action.arm_type, **known}
     return replace(instance, type=kind, declared=instance.type, values=values)
 
 
@@ -154,6 +157,8 @@ def find_commands(plan: JsonObject, instances: Iterable[Instance]) -> Iterator[s
         what = "a request" if is_request else _COMMANDS.get(instance.type, "")
         if what and (instance.is_data or instance.address not in staying):
             yield f"`{instance.address}` runs {what}: what it changes is not read"
+        if instance.type == ACTION and instance.is_data and (why := action_of(instance).why):
+            yield f"`{instance.address}` is not read: {why}"
     for entry in objects(plan.get("resource_changes")):
         if started.get(str(entry.get("address"))) and isinstance(entry.get("address"), str):
             key = (
