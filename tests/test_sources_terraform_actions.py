@@ -226,9 +226,8 @@ def test_a_provisioner_that_does_not_run_is_nothing(actions: Sequence[str]) -> N
 
 def test_provisioners_of_modules_run_for_each_instance() -> None:
     """A module is configured once, and each of its instances has an address."""
-    entries = [
-        resource("terraform_data", {}, index=number, module=f'module.a["{number}"].module.b') for number in (0, 1)
-    ]
+    modules = [f'module.a["{number}"].module.b' for number in (0, 1)]
+    entries = [resource("terraform_data", {}, index=0, module=module) for module in modules]
     inner = {"resources": [configured("terraform_data", {}, provisioners=PROVISIONERS)]}
     calls = {"a": {"module": {"module_calls": {"b": {"module": inner}}}}}
     changes = [{**change(entry), "module_address": module} for module, entry in zip(modules, entries, strict=True)]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from policyeng.errors import InputError
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, KINDS, get_inner, group_of, words
 from policyeng.sources.kubernetes.single_object import is_checked
 
@@ -84,8 +84,8 @@ def describe(document: JsonObject, folder: PurePath) -> str:
 
 def _is_checked_target(group: str, kind: str) -> bool:
     """Check whether a patch is of a kind that is checked; a target without a group is of that kind in any group."""
-    groups = {group} if group else {group for group, _ in KINDS} | {EXTENSION_GROUP}
-    return bool(kind) and any(is_checked(f"{group}/v1", kind) for group in groups)
+    known = {(group, kind)} if group else {key for key in KINDS if key[1] == lowered(kind)} | {(EXTENSION_GROUP, kind)}
+    return bool(kind) and any(is_checked(f"{group}/v1", kind) for group, kind in known)
 
 
 def _is_checked_text(text: str) -> bool:
