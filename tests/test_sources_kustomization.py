@@ -27,7 +27,7 @@ JSON_PATCH = """patchesJson6902:
 """
 OTHERS = "patches: [{target: {kind: Deployment}, patch: '[]'}]\n"
 
-Laid = Callable[[str], Path]
+Laid = Callable[..., Path]
 
 
 @pytest.fixture

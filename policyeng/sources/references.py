@@ -15,7 +15,6 @@ from policyeng.sources import workspace_config
 from policyeng.sources.context import Home, directory_of, resolve_path
 from policyeng.sources.detection import DetectedDocument, Note, OpenedFile
 from policyeng.sources.discovery import Named, Skipped
-from policyeng.sources.kubernetes import kustomization
 from policyeng.sources.parsed import Find, Loaded, NamedThing, ParsedDocument, find_nothing, problem_of
 from policyeng.sources.relevance import mentions_machine_learning
 
@@ -115,37 +114,29 @@ def _links_back(index: int, links: Mapping[int, frozenset[int]]) -> bool:
 
 def with_overlays(parts: Sequence[DetectedDocument], documents: Sequence[Loaded]) -> list[Loaded]:
     """Return the documents; a Kustomization that changes objects of Azure is incomplete, because it is not rendered."""
-    is_overlay = [part.name == "kubernetes" and kustomization.is_kustomization(part.document) for part in parts]
-    if not any(is_overlay):
+    if all(part.name != "kubernetes" for part in parts):
         return list(documents)
-    pairs = zip(parts, documents, strict=True)
+    from policyeng.sources.kubernetes import kustomization  # few inputs have manifests
+
     files = [
-        resolve_path(part.named.path)
-        for part, document in pairs
-        if part.name == "kubernetes" and part.named.path and (document.reading.resources or document.reading.refusals)
+        resolve_path(path)
+        for part, document in zip(parts, documents, strict=True)
+        if part.name == "kubernetes"
+        and (path := part.named.path)
+        and (document.reading.resources or document.reading.refusals)
     ]
-    return [
-        _mark_incomplete(part, document) if overlay and _changes_any(part, files) else document
-        for part, document, overlay in zip(parts, documents, is_overlay, strict=True)
-    ]
-
-
-def _changes_any(part: DetectedDocument, files: Iterable[PurePath]) -> bool:
-    """Check whether a Kustomization changes objects of a kind that is checked, or in files that have some."""
-    overlay = part.document
-    if not isinstance(overlay, dict) or not kustomization.changes_objects(overlay):
-        return False
-    folder = Path(directory_of(part.named))
-    sources = [resolve_path(folder / path) for path in kustomization.list_named(overlay)]
-    return kustomization.finds_checked_kind(overlay) or any(
-        file.is_relative_to(source) for file in files for source in sources
-    )
-
-
-def _mark_incomplete(part: DetectedDocument, document: Loaded) -> Loaded:
-    overlay = part.document if isinstance(part.document, dict) else {}
-    line = f"{document.file}: {kustomization.describe(overlay, PurePath(document.file).parent)}"
-    return document._replace(reading=replace(document.reading, incomplete=(*document.reading.incomplete, line)))
+    marked = list(documents)
+    for index, (part, document) in enumerate(zip(parts, documents, strict=True)):
+        overlay = part.document
+        if part.name != "kubernetes" or not kustomization.is_kustomization(overlay) or not isinstance(overlay, dict):
+            continue
+        sources = [resolve_path(Path(directory_of(part.named)) / path) for path in kustomization.list_named(overlay)]
+        is_over_ours = any(file.is_relative_to(source) for file in files for source in sources)
+        if kustomization.changes_objects(overlay) and (is_over_ours or kustomization.finds_checked_kind(overlay)):
+            line = f"{document.file}: {kustomization.describe(overlay, PurePath(document.file).parent)}"
+            incomplete = (*document.reading.incomplete, line)
+            marked[index] = document._replace(reading=replace(document.reading, incomplete=incomplete))
+    return marked
 
 
 #: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; a path in a registry has a colon.
