@@ -82,6 +82,18 @@ def test_what_an_action_patches_is_a_patch() -> None:
     assert at(placed, PUBLIC) == "Enabled"
 
 
+def test_an_action_puts_a_resource_anew_that_the_plan_leaves_as_it_is() -> None:
+    """If the plan changes the resource, too, both are there, which is an error: it is not known which one is last."""
+    closed = resource(f"{ML}_workspace", {**WORKSPACE, "id": WORKSPACE_ID, "public_network_access_enabled": False})
+    put = resource(ACTION, PUT)
+    staying = change(closed, before=closed["values"], actions=("no-op",))
+
+    reading = read(plan([closed, put], [staying, change(put)]))
+    assert [at(placed, PUBLIC) for placed in reading.resources] == ["Enabled"]
+    assert changes_of(reading) == [("put", WORKSPACE_ID)]
+    assert len(read(plan([closed, put], [change(closed, actions=("update",)), change(put)])).resources) == 2
+
+
 def test_an_action_finds_a_resource_that_the_plan_creates() -> None:
     """The id comes from the configuration."""
     closed = resource(f"{ML}_workspace", {**WORKSPACE, "public_network_access_enabled": False})

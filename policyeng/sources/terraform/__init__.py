@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.facts.letters import as_technical_name
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import describe_misspelt, is_placeholder
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, reading_of
@@ -142,7 +142,12 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
     """Read the instances of a document; `plan` is the document, or empty for a state."""
     managed = [instance for instance in estate.instances if not instance.is_data]
     entries = list(_entries(estate, managed))
-    placed = (entry for entry in entries if isinstance(entry, Placed))
+    replaced = actions.list_replaced(managed, plan)
+    placed = (
+        entry
+        for entry in entries
+        if isinstance(entry, Placed) and (lowered(entry.resource["id"]), entry.pointer) not in replaced
+    )
     every = updated(estate, placed, (entry for entry in entries if isinstance(entry, Update)))
     manifests, unread = read_manifests(managed, estate.around)
     whole = [*fold_children(every.whole), *every.parts, *manifests.resources]

@@ -109,6 +109,17 @@ def _resolve(instance: Instance) -> Instance:
     return replace(instance, type=kind, declared=instance.type, values=values)
 
 
+def list_replaced(instances: Iterable[Instance], plan: JsonObject) -> set[tuple[str, str]]:
+    """Return id and pointer of each resource that the plan leaves as it is, but that an action puts anew.
+
+    If the plan changes such a resource, too, it does not state which change is the last one.
+    """
+    managed = list(instances)
+    put = {lowered(str(each.values["id"])) for each in managed if each.declared and each.type != AZAPI_UPDATE}
+    staying = _list_staying(plan) if put else set()
+    return {(arm_id, each.pointer) for each in managed if each.address in staying for arm_id in put}
+
+
 def deferred(plan: JsonObject) -> Iterator[Instance]:
     """Yield the instances whose changes a plan defers, as far as it states what they become."""
     for index, entry in enumerate(_list(plan.get("deferred_changes"))):
