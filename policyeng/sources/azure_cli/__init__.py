@@ -48,6 +48,8 @@ KINDS: tuple[CliDocumentKind, ...] = (
     *assets.KINDS,
 )
 
+#: Keys of manifests and pipelines, which show that a document is not for the CLI.
+_OF_OTHERS = frozenset({"apiVersion", "kind", "on", "pool", "stages"})
 #: Keys that jobs have and components do not.
 _OF_JOBS = frozenset({"compute", "experiment_name", "identity", "services"})
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
@@ -70,11 +72,8 @@ def detect(document: object) -> bool:
     """Check whether the document is a file for the CLI, by its `$schema`, or by its keys if it has no CLI schema."""
     if not isinstance(document, dict) or _is_printed(document):
         return False
-    if schema_of(document) is not None:
-        return True
-    if not isinstance(document.get("$schema", ""), str):
-        return False
-    return any(kind.takes(document) for kind in KINDS)
+    own = {key: value for key, value in document.items() if key not in _OF_OTHERS}  # which hide no file
+    return schema_of(document) is not None or any(kind.takes(document) or kind.takes(own) for kind in KINDS)
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:

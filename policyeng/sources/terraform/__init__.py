@@ -88,7 +88,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         return _refuse("", "Terraform configuration, not a plan", f"run {_PLAN_COMMAND}")
     if _is_encrypted(document):
         return _refuse("", "an encrypted state", "provide the output of `tofu show -json`")
-    if "format_version" not in document:
+    if not isinstance(document.get("format_version"), str):
         return _state_file(document, around)
     major = document["format_version"].partition(".")[0]
     if not _MAJOR.fullmatch(major) or int(major) > _LAST_MAJOR:
