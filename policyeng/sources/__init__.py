@@ -1,8 +1,8 @@
 """Input formats: detection, conversion of documents to ARM resources, and merging of all inputs into a snapshot.
 
-A format is a module with `SUMMARY`, `detect` and `read` that is listed in `FORMATS`; no other code depends on it. If
-its documents belong to a workspace that they do not name, it also has `belongs_to_workspace`. If its documents refer to
-things that other documents name, it has `names_in`.
+A format is a module with `SUMMARY`, `SHAPES`, `detect` and `read` that is listed in `FORMATS`; no other code depends on
+it. If its documents belong to a workspace that they do not name, it also has `belongs_to_workspace`. If its documents
+refer to things that other documents name, it has `names_in`.
 """
 
 from __future__ import annotations

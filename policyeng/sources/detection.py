@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import PurePath
 
 from policyeng.errors import InputError, UsageError, suggest_nearest
+from policyeng.facts.letters import as_technical_name, find_odd_letter
 from policyeng.frozen import frozen
 from policyeng.later import Modules
-from policyeng.models import Document, Problem
+from policyeng.models import Document, Problem, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources.arm_resource import describe_misspelt
 from policyeng.sources.context import DocumentContext, list_neighbors, resolve_path
 from policyeng.sources.discovery import Found, Named, Skipped, content_of, display
-from policyeng.sources.parsed import Format, problem_of, seen
+from policyeng.sources.parsed import Format, keys_seen, problem_of, seen
 from policyeng.sources.relevance import is_shaped_as_ours, may_be_ours, other_document
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, Text, read_text
 from policyeng.sources.written_documents import NEVER_WRITTEN, read_documents
@@ -34,6 +37,12 @@ FORMATS: Mapping[str, Format] = Modules(
         "arm-rest": "arm_rest",
     },
 )
+
+
+#: The members that identify a document or a resource.
+_NAMING = ("$schema", "apiVersion", "kind", "type")
+_IN_ASCII = "write it in ASCII, without spaces"
+_DIVIDE = "give each document in a file of its own, with members of one format only"
 
 
 def choose_formats(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Format]:
@@ -176,6 +185,48 @@ def _open(position: int, named: Named, options: ReadOptions) -> OpenedFile:
     return OpenedFile(named, parts, written, tuple(entry for entry in entries if isinstance(entry, Note)))
 
 
+def find_second(name: str, document: object, formats: Mapping[str, Format]) -> str:
+    """Return why a document in a format may be one of another format, too; an empty string if it may not.
+
+    A document with only members of the format costs one look at their names.
+
+    Args:
+        name: of the format that reads the document.
+        document: any JSON value; only objects have members.
+        formats: that format, and others in addition to `FORMATS`, by name.
+    """
+    if not isinstance(document, dict):
+        return ""
+    detect, shapes = formats[name].detect, formats[name].SHAPES
+    names = set(map(lowered, document))
+    if any(names <= shape for shape in shapes) or not detect(document):
+        return ""  # a document that does not look like the format that the user named is refused by its reader
+    parts = [{key: value for key, value in document.items() if lowered(key) in shape} for shape in shapes]
+    claimed = [part.keys() for part in parts if part and detect(part)]
+    if any(not (one <= other or other <= one) for one, other in combinations(claimed, 2)):
+        return f"two documents of the format `{name}` in one: {keys_seen(document)}"
+    own = max(parts, key=len)
+    rest = {key: value for key, value in document.items() if key not in own}
+    for other in dict.fromkeys((*formats, *FORMATS)):
+        claims = (formats[other] if other in formats else FORMATS[other]).detect
+        if other != name and (claims(document) or claims(rest)):
+            return f"a document of two formats: `{name}` ({keys_seen(own)}) and `{other}` ({keys_seen(rest)})"
+    return ""
+
+
+def find_misspelt(document: object, formats: Mapping[str, Format]) -> tuple[str, str] | None:
+    """Return the member of an unknown document whose value is misspelt, and why: in ASCII, a format would read it."""
+    stated = {key: document.get(key) for key in _NAMING} if isinstance(document, dict) else {}
+    wrong = {key: text for key, text in stated.items() if isinstance(text, str) and find_odd_letter(text)}
+    if not wrong or not isinstance(document, dict):
+        return None
+    plain = {**document, **{key: as_technical_name(text) for key, text in wrong.items()}}
+    if not any(each.detect(plain) for each in formats.values()):
+        return None
+    name = next(iter(wrong))
+    return name, describe_misspelt(name, wrong[name])
+
+
 def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> Iterator[DetectedDocument | Note]:
     """Yield the documents of a file, each with the first format that detects it; a single format takes all."""
     formats = options.formats
@@ -185,8 +236,14 @@ def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> It
         is_other = named.found and name in ("", "changes") and not is_shaped_as_ours(document)
         if is_other and (other := other_document(document)):
             yield Note(position, Skipped(named.file, other))
+        elif name and (second := find_second(name, document, formats)):
+            place = (named.file, pointer) if pointer else (named.file,)
+            yield Note(position, problem_of(InputError(second, place=place, remedy=_DIVIDE)))
         elif name:
             yield DetectedDocument(position, named, text, pointer, document, name, formats[name])
+        elif misspelt := find_misspelt(document, formats):
+            place = (named.file, f"{pointer}/{misspelt[0]}")
+            yield Note(position, problem_of(InputError(misspelt[1], place=place, remedy=_IN_ASCII)))
         else:
             place = (named.file, pointer) if pointer else (named.file,)
             remedy = "`policyeng check --from` lists the formats"

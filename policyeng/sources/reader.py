@@ -30,7 +30,14 @@ from policyeng.sources.detection import (
 from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, Skipped, excluded, find_inputs
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Loaded, Refusal, Surroundings, move_pointers, problem_of, raise_errors
-from policyeng.sources.references import drop_superseded, find_homes, find_linked, list_uncompiled, make_finders
+from policyeng.sources.references import (
+    drop_superseded,
+    find_homes,
+    find_linked,
+    list_uncompiled,
+    make_finders,
+    with_overlays,
+)
 from policyeng.sources.relevance import is_something_else
 from policyeng.sources.templates import with_embedded
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
@@ -140,6 +147,7 @@ def read_documents(inputs: Iterable[Found], options: ReadOptions) -> ReadDocumen
     files += open_neighbors(files, options)
     parts, superseded = drop_superseded([part for file in files for part in file.parts])
     documents = _read_parts(parts, options)  # with what others name, and without those that others link to
+    documents = with_overlays(parts, documents)
     if options.embedded:
         documents = [with_embedded(document, part.name) for part, document in zip(parts, documents, strict=True)]
     read = list(zip(parts, documents, strict=True))
@@ -189,7 +197,8 @@ def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem |
     if reading.nothing:
         yield Skipped(document.file, reading.nothing)
     for refusal in reading.refusals:
-        harmless = part.named.found and (refusal.is_empty or _is_unrelated(part, refusal))
+        is_unrelated = refusal.is_empty or _is_unrelated(part, refusal)
+        harmless = part.named.found and is_unrelated and not refusal.is_ambiguous
         if harmless and empty:
             yield Skipped(document.file, refusal.message)
         else:

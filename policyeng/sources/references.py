@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
+from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.parsing.json_pointer import value_at
@@ -109,6 +110,33 @@ def _find_links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -
 def _links_back(index: int, links: Mapping[int, frozenset[int]]) -> bool:
     """Check whether a document links to one that links back to it."""
     return any(index in links.get(other, ()) for other in links.get(index, ()))
+
+
+def with_overlays(parts: Sequence[DetectedDocument], documents: Sequence[Loaded]) -> list[Loaded]:
+    """Return the documents; a Kustomization that changes objects of Azure is incomplete, because it is not rendered."""
+    if all(part.name != "kubernetes" for part in parts):
+        return list(documents)
+    from policyeng.sources.kubernetes import kustomization  # few inputs have manifests
+
+    files = [
+        resolve_path(path)
+        for part, document in zip(parts, documents, strict=True)
+        if part.name == "kubernetes"
+        and (path := part.named.path)
+        and (document.reading.resources or document.reading.refusals)
+    ]
+    marked = list(documents)
+    for index, (part, document) in enumerate(zip(parts, documents, strict=True)):
+        overlay = part.document
+        if part.name != "kubernetes" or not kustomization.is_kustomization(overlay) or not isinstance(overlay, dict):
+            continue
+        sources = [resolve_path(Path(directory_of(part.named)) / path) for path in kustomization.list_named(overlay)]
+        is_over_ours = any(file.is_relative_to(source) for file in files for source in sources)
+        if kustomization.changes_objects(overlay) and (is_over_ours or kustomization.finds_checked_kind(overlay)):
+            line = f"{document.file}: {kustomization.describe(overlay, PurePath(document.file).parent)}"
+            incomplete = (*document.reading.incomplete, line)
+            marked[index] = document._replace(reading=replace(document.reading, incomplete=incomplete))
+    return marked
 
 
 #: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; a path in a registry has a colon.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import orjson
@@ -11,9 +11,10 @@ from policyeng.errors import InputError, UsageError
 from policyeng.frozen import frozen, replace
 from policyeng.models import JsonObject, lowered
 from policyeng.named import NamedTuple
+from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, kind_of, seen
+from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, Refusal, kind_of, seen
 from policyeng.sources.text import read_text
 
 
@@ -70,6 +71,8 @@ def parameters_of(document: object, file: str) -> dict[str, object]:
     Raises:
         InputError: the document is not a parameter file.
     """
+    if twice := next(find_twice(document), None):
+        raise InputError(twice.message, place=(file, twice.pointer), remedy=twice.remedy)
     inner = document.get("parameters", document) if isinstance(document, Mapping) else None
     if not isinstance(inner, Mapping) or not all(isinstance(entry, Mapping) for entry in inner.values()):
         message = f"not a parameter file: {seen(document)}"
@@ -192,6 +195,49 @@ def template_of(value: object) -> JsonObject:
     if not isinstance(resources, list | dict):
         raise InputError("a template without `resources`", remedy="give the complete template")
     return template
+
+
+#: By part of a template, its members in lower case whose names are not all the user's, and what these are; `*` is for
+#: all members.
+_PARTS: Mapping[str, Mapping[str, str]] = {
+    "template": {
+        **dict.fromkeys(("definitions", "outputs", "parameters"), "declarations"),
+        "resources": "resources",
+        "variables": "names",
+    },
+    "declarations": {"*": "names"},
+    "resources": {"*": "resource"},
+    "resource": {"copy": "names", "resources": "resources"},
+    "carrier": {
+        **dict.fromkeys(("expressionevaluationoptions", "parameterslink", "templatelink"), "names"),
+        **dict.fromkeys(("maintemplate", "template"), "template"),
+        "parameters": "declarations",
+    },
+}
+
+
+def find_twice(template: object, pointer: str = "") -> Iterator[Refusal]:
+    """Yield each member of a template or a parameter file that is there twice, because ARM ignores case in names.
+
+    Properties of resources, and values of variables, are not looked into: their names can be the user's.
+    """
+    waiting = [(template, pointer, "template")]
+    while waiting:
+        value, place, part = waiting.pop()
+        names: dict[str, str] = {}
+        for key in value if isinstance(value, dict) else ():
+            first = names.setdefault(lowered(key), key)
+            if first != key:
+                message = f"`{shortened(key)}` and `{shortened(first)}` are the same member: ARM ignores case in names"
+                yield Refusal(f"{place}/{escaped(key)}", message, "remove one of them", is_ambiguous=True)
+        inner = _PARTS.get(part, {})
+        members = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+        for key, below in members:
+            kind = inner.get("*") or inner.get(lowered(str(key)), "")
+            if part == "resource" and lowered(str(key)) == "properties" and carrier_of(member(value, "type"), {}):
+                kind = "carrier"
+            if kind and isinstance(below, dict | list):
+                waiting.append((below, f"{place}/{escaped(str(key))}", kind))
 
 
 #: Formats of existing resources: a deployment in them is complete, and its resources are listed separately.

@@ -14,6 +14,7 @@ from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
+from policyeng.sources.arm_resource import describe_misspelt
 from policyeng.sources.arm_template.evaluator import Resolver, unfit_count
 from policyeng.sources.arm_template.expressions import (
     DeploymentTarget,
@@ -32,6 +33,7 @@ from policyeng.sources.templates import (
     Carrier,
     Unresolved,
     carrier_of,
+    find_twice,
     member,
     parameters_of,
     template_in,
@@ -264,6 +266,9 @@ class TemplateWalk:
         if isinstance(condition, Unresolved):
             doubt = doubt or f"its condition is not known: {condition.reason}"
         name, kind = resolver.value(body.get("name")), resolver.value(body.get("type"))
+        if isinstance(kind, str) and not _is_false(condition) and (misspelt := describe_misspelt("type", kind)):
+            self.refuse(level, f"{pointer}/type", misspelt, "write it in ASCII, without spaces", is_ambiguous=True)
+            return
         base = resolver.value(body["scope"]) if "scope" in body and lowered(str(kind)) != DEPLOYMENT else None
         try:
             names = _name_resource(name, kind, parent, level.place.id if base is None else scope_id(base, level.place))
@@ -291,9 +296,12 @@ class TemplateWalk:
                 message = f"unknown key `{shortened(key)}`{suggest_nearest(key, _KEYS.values())}"
                 self.remarks.append(_locate_message(level, f"{pointer}/{escaped(key)}", message))
 
-    def refuse(self, level: TemplateLevel, pointer: str, message: str, remedy: str) -> None:
+    def refuse(
+        self, level: TemplateLevel, pointer: str, message: str, remedy: str, *, is_ambiguous: bool = False
+    ) -> None:
         """Refuse the value at a pointer."""
-        self.refusals.append(Refusal(*_locate_message(level, pointer, message), remedy))
+        place, text = _locate_message(level, pointer, message)
+        self.refusals.append(Refusal(place, text, remedy, is_ambiguous=is_ambiguous))
 
 
 def _locate_message(level: TemplateLevel, pointer: str, message: str) -> tuple[str, str]:
@@ -468,6 +476,9 @@ def deployed(walk: TemplateWalk, body: JsonObject, pointer: str, names: Called, 
         return
     if found.text is not None:
         walk.linked.append(found.path)
+    if twice := next(find_twice(found.body), None):
+        _refuse(walk, pointer, names, level, f"{twice.message}, at `{twice.pointer}`", twice.remedy)
+        return
     inner = _enter_template(walk, body, pointer, found, level, names)
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)
 

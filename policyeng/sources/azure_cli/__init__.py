@@ -5,22 +5,22 @@ The output of `az ml ... show` has the same keys, and the same document kinds co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.errors import suggest_nearest
-from policyeng.facts.ids import types_of
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.azure_cli import assets, computes, endpoints, jobs, workspaces
 from policyeng.sources.azure_cli.converter import (
+    ML_PROVIDER,
     PRINTED,
     CliDocumentKind,
     at_home,
     find_stated_id,
     schema_of,
+    top_names,
     unknown_keys,
 )
 from policyeng.sources.parsed import (
@@ -48,22 +48,32 @@ KINDS: tuple[CliDocumentKind, ...] = (
     *assets.KINDS,
 )
 
-#: The `$schema` of ARM templates and JSON schemas, which are not CLI files whatever their keys are. Any other
-#: `$schema`, such as a documentation page, is ignored, as the CLI ignores it.
-_OF_OTHERS = re.compile(r"//(?:schema\.management\.azure\.com|json-schema\.org)/", re.IGNORECASE)
-
+#: Keys of manifests and pipelines, which show that a document is not for the CLI.
+_OF_OTHERS = frozenset({"apiVersion", "kind", "on", "pool", "stages"})
+#: Keys that jobs have and components do not.
+_OF_JOBS = frozenset({"compute", "experiment_name", "identity", "services"})
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
+
+
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset(
+        {
+            *("$schema", "build", "conda_file", "experiment_name", "image", "inference_config", "is_anonymous"),
+            *("latest", "latest_version", "os_type", "path", "stage", "version"),
+            *(name for kind in KINDS if kind.shape for name in top_names(kind.shape)),
+            *(name for kind in KINDS for name in kind.known.get("", ())),
+        }
+    )
+    - {"id"},
+)
 
 
 def detect(document: object) -> bool:
     """Check whether the document is a file for the CLI, by its `$schema`, or by its keys if it has no CLI schema."""
     if not isinstance(document, dict) or _is_printed(document):
         return False
-    if schema_of(document) is not None:
-        return True
-    if not isinstance(document.get("$schema", ""), str) or _OF_OTHERS.search(document.get("$schema", "")):
-        return False
-    return any(kind.takes(document) for kind in KINDS)
+    own = {key: value for key, value in document.items() if key not in _OF_OTHERS}  # which hide no file
+    return schema_of(document) is not None or any(kind.takes(document) or kind.takes(own) for kind in KINDS)
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
@@ -74,6 +84,9 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     kind = kind_of_file(document)
     if kind is None:
         return ParsedDocument(refusals=(_refuse_unknown(document),))
+    if kind.nothing and (other := _find_checked_kind(document)):
+        message = f"`$schema` names `{shortened(kind.schemas[0])}`, but the keys are those of `{other.schemas[0]}`"
+        return ParsedDocument(refusals=(Refusal("/$schema", message, "correct `$schema`, or remove it"),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
     reading = reading_of(kind.bring(document, "", at_home(document, around)))
@@ -110,6 +123,16 @@ def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | Non
     return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
 
 
+def _find_checked_kind(document: JsonObject) -> CliDocumentKind | None:
+    """Return the kind that the keys of a document with a `$schema` show, if that is checked; the CLI ignores `$schema`.
+
+    A component has keys of jobs, but not those that say where and as what it runs.
+    """
+    other = next((kind for kind in KINDS if not kind.nothing and kind.takes(document)), None)
+    is_component = (schema_of(document) or "").endswith("component") and document.keys().isdisjoint(_OF_JOBS)
+    return None if schema_of(document) is None or is_component else other
+
+
 def _find_rejected_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield the keys that the CLI rejects, by JSON Pointer."""
     for place, key, known in unknown_keys(kind.shape, document) if kind.shape else _unknown_keys(kind, document):
@@ -134,7 +157,7 @@ def movable(resources: tuple[Placed, ...]) -> str:
 
 def _is_printed(document: JsonObject) -> bool:
     """Check whether a document has an ARM id, or other keys that only commands print."""
-    if types_of(find_stated_id(document)):
+    if ML_PROVIDER in lowered(find_stated_id(document)):
         return True
     return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 

@@ -40,6 +40,12 @@ _WRITTEN: Mapping[str, str] = {
 _NOTES = ("unreadable", "carried")
 
 
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset({"changes"}),
+    frozenset({"carried", "id", "operation", "patch", "resource", "unreadable"}),
+)
+
+
 def detect(document: object) -> bool:
     """Check whether the document declares changes."""
     if isinstance(document, dict):

@@ -41,6 +41,9 @@ _OPERATIONS: Mapping[str, Operation | None] = {
     "unsupported": Operation.REPLACE,
 }
 _LISTS = ("changes", "potentialChanges")
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset({"changes", "correlationid", "diagnostics", "error", "potentialchanges", "properties", "status"}),
+)
 _COMMAND = "provide the output of `az deployment group what-if --no-pretty-print --result-format FullResourcePayloads`"
 _MAYBE = "what-if cannot determine whether it is made; it is checked as if it were"
 #: A template expression that only the deployment evaluates; text that is meant so begins with a name that is called.

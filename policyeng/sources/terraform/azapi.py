@@ -14,7 +14,7 @@ from policyeng.facts.arm_casing import has_own_map, is_respelled, respell, respe
 from policyeng.models import Carried, JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
-from policyeng.sources.arm_resource import attached, is_placeholder, service_made
+from policyeng.sources.arm_resource import attached, describe_misspelt, is_placeholder, service_made
 from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, text
 from policyeng.sources.parsed import Placed, Refusal
 from policyeng.sources.templates import carrier_of
@@ -47,6 +47,8 @@ def convert_azapi(estate: ResolvedInstances, instance: Instance) -> Placed | Ref
     if "/" not in arm_type:
         remedy = "set `type` to `<namespace>/<type>@<version>`"
         return Refusal(instance.pointer, f"the ARM type of `{instance.address}` is unknown", remedy)
+    if misspelt := describe_misspelt("type", arm_type):
+        return Refusal(f"{instance.attributes}/type", misspelt, "write it in ASCII, without spaces")
     settled = estate.settled(instance, {})
     body = _object(instance, "body")
     if body is None:
