@@ -83,7 +83,7 @@ def test_every_command_works_without_extras_or_names_its_own(tmp_path: Path) -> 
     """A wrong use (exit 3), without a traceback; of each command and subcommand that there is."""
     every = ",".join(sorted({name for names in EXTRAS.values() for name in names}))
     snapshot = shutil.copy(ROOT / "samples" / "workspaces" / "exempted.json", tmp_path)
-    command = [sys.executable, ROOT / "tests" / "every_command.py", every, Path(snapshot).name]
+    command = [sys.executable, str(ROOT / "tests" / "every_command.py"), every, Path(snapshot).name]
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
 
     assert result.returncode == 0, result.stderr
