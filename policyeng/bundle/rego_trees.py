@@ -20,6 +20,7 @@ from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import keys_of
 from policyeng.rego import Diagnostic, RegoError, parse_module
+from policyeng.rego.errors import LIMIT_ERROR
 from policyeng.rego.syntax import Head, Module, Ref, Scalar, Var, dotted_name, walk
 from policyeng.rego.syntax import Rule as RuleNode
 
@@ -42,6 +43,8 @@ def tree_of(source: str, rego_v0: bool | None = None) -> Module:
         return parse_module("", source, 1)
     except RegoError as error:
         as_v1 = error.diagnostics[0]
+        if as_v1.code == LIMIT_ERROR:
+            raise
     try:
         return parse_module("", source, 0)
     except RegoError as error:

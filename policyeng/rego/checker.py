@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from policyeng.rego.budget import compile_at
 from policyeng.rego.builtins import REFUSED, signatures
 from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import COMPILE_ERROR, TYPE_ERROR, Definition, operator_name
@@ -110,6 +111,7 @@ class Checker:
 
     def check_definition(self, node: DataNode, definition: Definition) -> None:
         """Check the calls and modifiers of one rule and note what it reads."""
+        compile_at(definition.source, definition.start)
         reads = self.reads.setdefault(node.path, set())
         terms = [*definition.path, *(definition.arguments or ())]
         terms += [] if definition.key is None else [definition.key]

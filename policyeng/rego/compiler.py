@@ -7,13 +7,15 @@ what a policy contains is a constant with a name (`k3`). The syntax tree of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
+from policyeng.rego.budget import compile_at, spend
 from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
 from policyeng.rego.compiled import Compiled
@@ -52,6 +54,8 @@ from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
 _DEEPEST = 12
 #: Members of a comprehension that count for nothing.
 _UNCHARGED = 100
+#: Characters of generated text that count as a step.
+_CHARACTERS_OF_A_STEP = 32
 _SCALARS = frozenset(("str", "int", "float", "bool", "NoneType"))
 #: Rules that a call may evaluate without counting them as steps, and how often a body is taken to name the same one.
 _FEW_CALLS = 100_000
@@ -80,6 +84,35 @@ _TOTAL = frozenset(
 _SPACES = "\t\n\v\f\r "
 _TRUE = Scalar(0, 0, value=True)
 _RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict", "set": "set"}
+
+
+_Key = TypeVar("_Key")
+
+
+class _Names(dict[_Key, str]):
+    """Names by what they are for, whose changes since a mark can be undone; to copy all for each block takes too long.
+
+    It is changed with `[...] =` alone.
+    """
+
+    def __init__(self, names: dict[_Key, str] | None = None) -> None:
+        super().__init__(names or {})
+        self.changes: list[tuple[_Key, str | None]] = []
+
+    def __setitem__(self, key: _Key, name: str) -> None:
+        self.changes.append((key, self.get(key)))
+        super().__setitem__(key, name)
+
+    def mark(self) -> int:
+        return len(self.changes)
+
+    def undo(self, mark: int) -> None:
+        while len(self.changes) > mark:
+            key, before = self.changes.pop()
+            if before is None:
+                super().__delitem__(key)
+            else:
+                super().__setitem__(key, before)
 
 
 @dataclass(slots=True)
@@ -285,6 +318,8 @@ class Compiler:
 
     def _write(self, node: DataNode) -> None:
         definitions = node.definitions or node.dynamic
+        if definitions:
+            compile_at(definitions[0].source, definitions[0].start)
         source = definitions[0].source if definitions else ModuleText("<data>", "")
         name = self.rules[node.path]
         writer = self.writer(self, source)
@@ -533,11 +568,11 @@ def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str
     """
     known = written.get(code.co_name, {})
     wanted = {known[name] for name in code.co_varnames if name in known}
-    names: list[str] = []
+    names: dict[str, None] = {}
     for name in code.co_varnames:
         shown = known.get(name, f"_{name}" if name in wanted else name)
         # Variables of two bodies may have the same name.
-        names.append(name if shown in names else shown)
+        names[name if shown in names else shown] = None
     table = bytearray()
     first = last = lines[code.co_firstlineno - 1]
     for start, end, line in code.co_lines():
@@ -595,16 +630,19 @@ class _Writer:
         self.loops = 0
         self.fail = "return UNDEFINED"
         self.ordered = ordered
-        self.bound: dict[str, str] = {}
+        self.bound = _Names[str]()
         #: What is known about the type of a local name.
-        self.kinds: dict[str, str] = {}
-        self.known: dict[tuple[str, tuple[str, ...]], str] = {}
+        self.kinds = _Names[str]()
+        self.known = _Names[tuple[str, tuple[str, ...]]]()
+        #: What blocks that have ended bind, within the block that is being written.
+        self.bound_inside: list[tuple[str, str]] | None = None
 
     # Lines.
 
     def line(self, text: str) -> None:
         if text.startswith("def "):
             self.function = text[4 : text.index("(")]
+        spend(1 + len(text) // _CHARACTERS_OF_A_STEP)
         self.lines.append(" " * self.depth + text)
         self.places.append((self.place, self.place))
 
@@ -642,8 +680,11 @@ class _Writer:
     @contextmanager
     def block(self) -> Iterator[None]:
         """Write lines after which control continues, whether they fail or not."""
-        before = self.fail, dict(self.bound), dict(self.known), self.depth, self.nested, self.loops
-        kinds = dict(self.kinds)
+        before = self.fail, self.depth, self.nested, self.loops
+        names = self.bound, self.known, self.kinds
+        marks = self.bound.mark(), self.known.mark(), self.kinds.mark()
+        bound_before, bound_inside = self.bound_inside, list[tuple[str, str]]()
+        self.bound_inside = bound_inside
         self.line("while True:")
         self.depth += 1
         self.nested += 1
@@ -651,12 +692,20 @@ class _Writer:
         self.fail = "break"
         yield
         if not self.inlining:
-            names = self.compiler.written.setdefault(self.function, {})
-            for written, name in self.bound.items():
-                if written[0] not in "@$":
-                    names.setdefault(name, written.partition("@")[0])
-        self.fail, self.bound, self.known, self.depth, self.nested, self.loops = before
-        self.kinds = kinds
+            own = (
+                self.bound if bound_before is None else dict.fromkeys(key for key, _ in self.bound.changes[marks[0] :])
+            )
+            bound = [(written, self.bound[written]) for written in own if written[0] not in "@$"] + bound_inside
+            if bound_before is None:
+                shown = self.compiler.written.setdefault(self.function, {})
+                for written, name in bound:
+                    shown.setdefault(name, written.partition("@")[0])
+            else:
+                bound_before += bound
+        self.bound_inside = bound_before
+        self.fail, self.depth, self.nested, self.loops = before
+        self.bound, self.known, self.kinds = names
+        self._undo(marks)
         self.depth += 1
         self.line("break")
         self.depth -= 1
@@ -718,7 +767,7 @@ class _Writer:
             if self.nested >= _DEEPEST:
                 self.outline_rest(body[index:], succeed)
                 return
-            if not self.join(body[index:]):
+            if _loop_of(expression)[0] is None or not self.join(body[index:]):
                 self.expression(expression)
         succeed()
 
@@ -736,18 +785,19 @@ class _Writer:
             return False
         # What a member is found by depends on it alone and on where the list is from, which other uses have in common,
         # or on something else that they may have in common.
-        given = {name for name in _names_of([Expr(0, 0, collection)]) if name in self.bound}
+        given: AbstractSet[str] = {name for name in _names_of([Expr(0, 0, collection)]) if name in self.bound}
         found, needed = self.keys_of(body, member.name, given)
         if not any(isinstance(wanted, Var) for _, wanted in found):
-            given = set(self.bound)
+            given = self.bound.keys()
             found, needed = self.keys_of(body, member.name, given, most=1)
             if not found:
                 return False
         start = body[0].start
         inner, name = self.outline(), self.fresh("f")
         own, wanted = zip(*found, strict=True)
-        free = sorted(given.intersection(_names_of([*needed, *(Expr(start, start, part) for part in own)])))
-        inner.bound = {each: f"a{index}" for index, each in enumerate([member.name, *free])}
+        names = set(_names_of([*needed, *(Expr(start, start, part) for part in own)]))
+        free = sorted(name for name in names if name in given)
+        inner.bound = _Names({each: f"a{index}" for index, each in enumerate([member.name, *free])})
         inner.line(f"def {name}({', '.join(inner.bound.values())}):")
         with inner.indented():
             with inner.block():
@@ -769,7 +819,7 @@ class _Writer:
         return True
 
     def keys_of(
-        self, body: Body, member: str, given: set[str], most: int | None = None
+        self, body: Body, member: str, given: AbstractSet[str], most: int | None = None
     ) -> tuple[list[tuple[Term, Term]], Body]:
         """Return what a member and those that a loop looks for must have in common.
 
@@ -795,24 +845,26 @@ class _Writer:
                 if (
                     isinstance(other, Var if most else Scalar | Number | Var)
                     and self.is_bound(other)
-                    and self.depends_only(own, known | given)
+                    and self.depends_only(own, known, given)
                     and not known.isdisjoint(_names_of([Expr(0, 0, own)]))
                 ):
                     found.append((own, other))
                     count = len(needed)
                     break
-            new = set(_names_of([expression])) - known - set(self.bound)
-            if not sides and len(new) < 2 and self.depends_only(expression.value, known | given | new):
+            new = {name for name in _names_of([expression]) if name not in known and name not in self.bound}
+            if not sides and len(new) < 2 and self.depends_only(expression.value, known, given, new):
                 needed.append(expression)
                 known |= new
             elif new:
                 break
         return found, needed[:count]
 
-    def depends_only(self, term: Term, names: set[str]) -> bool:
+    def depends_only(self, term: Term, *names: Container[str]) -> bool:
         """Return whether the value of a term depends on some variables alone, and no loop is needed for it."""
         for part in walk_terms(term):
-            if isinstance(part, _COMPREHENSIONS) or (isinstance(part, Var) and part.name not in names):
+            if isinstance(part, _COMPREHENSIONS):
+                return False
+            if isinstance(part, Var) and not any(part.name in each for each in names):
                 return False
             if isinstance(part, Ref) and isinstance(part.head, Var) and part.head.name in {"input", "data"}:
                 return False
@@ -955,7 +1007,7 @@ class _Writer:
         free = sorted({name for name in _names_of(body) if name in self.bound})
         name = self.fresh("f")
         parameters = [f"a{index}" for index in range(len(free))]
-        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.bound = _Names(dict(zip(free, parameters, strict=True)))
         inner.line(f"def {name}({', '.join(parameters)}):")
         with inner.indented():
             inner.begin_parts("found = []")
@@ -1016,11 +1068,16 @@ class _Writer:
     @contextmanager
     def condition(self, code: str) -> Iterator[None]:
         self.line(f"if {code}:")
-        before = dict(self.bound), dict(self.known), dict(self.kinds)
+        marks = self.bound.mark(), self.known.mark(), self.kinds.mark()
         self.depth += 1
         yield
         self.depth -= 1
-        self.bound, self.known, self.kinds = before
+        self._undo(marks)
+
+    def _undo(self, marks: tuple[int, int, int]) -> None:
+        self.bound.undo(marks[0])
+        self.known.undo(marks[1])
+        self.kinds.undo(marks[2])
 
     def holds(self, body: Body) -> str:
         """Write a name that is true where a body has a solution."""
@@ -1149,13 +1206,11 @@ class _Writer:
     ) -> list[str]:
         free = {name for name in _names_of([*carriers, plain]) if name in self.bound}
         inner_body = [plain]
-        before = dict(self.bound)
         # The values of modifiers are arguments of the function, too.
         names = self.call_outlined(inner_body, outputs, prologue) if not carriers else None
         if names is None:
             marker = [*inner_body]
             names = self._outlined_with_values(marker, sorted(free), outputs, prologue)
-        self.bound = before
         return names
 
     def _outlined_with_values(
@@ -1164,7 +1219,7 @@ class _Writer:
         inner = self.outline()
         name = self.fresh("f")
         parameters = [f"a{index}" for index in range(len(free))]
-        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.bound = _Names(dict(zip(free, parameters, strict=True)))
         inner.line(f"def {name}({', '.join(parameters)}):")
         with inner.indented():
             inner.begin_parts("found = []")
@@ -1299,7 +1354,7 @@ class _Writer:
         free = sorted({name for name in _names_of(holder) if name in self.bound})
         name = self.fresh("f")
         parameters = [f"a{index}" for index in range(len(free))]
-        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.bound = _Names(dict(zip(free, parameters, strict=True)))
         inner.line(f"def {name}({', '.join(parameters)}):")
         with inner.indented():
             inner.line(f"return {inner.value(term)}")
@@ -1547,7 +1602,8 @@ class _Writer:
             if len(left.items) != len(right.items):
                 self.line(self.fail)
                 for name in _names_of([Expr(0, 0, left), Expr(0, 0, right)]):
-                    self.bound.setdefault(name, "UNDEFINED")
+                    if name not in self.bound:
+                        self.bound[name] = "UNDEFINED"
                 return True
             if not (self.is_bound(left) and self.is_bound(right)):
                 rest.extend(zip(left.items, right.items, strict=True))
@@ -1597,7 +1653,8 @@ class _Writer:
             else:
                 self.line(self.fail)
                 for name in _names_of([Expr(0, 0, left), Expr(0, 0, right)]):
-                    self.bound.setdefault(name, "UNDEFINED")
+                    if name not in self.bound:
+                        self.bound[name] = "UNDEFINED"
                 return True
         return True
 
@@ -1701,10 +1758,10 @@ class _Writer:
         ):
             return None
         state = len(self.lines), len(self.outlined), self.loops, self.depth, self.nested, self.fail, self.place
-        before = self.bound, dict(self.known), dict(self.kinds)
-        self.bound = {
-            argument.name: code for argument, code in zip(arguments, codes, strict=True) if isinstance(argument, Var)
-        }
+        bound, marks = self.bound, (self.known.mark(), self.kinds.mark())
+        self.bound = _Names(
+            {argument.name: code for argument, code in zip(arguments, codes, strict=True) if isinstance(argument, Var)}
+        )
         self.inlining += 1
         self.require_index(definition.branches[0].body, [_value_of(definition.branches[0])])
         for expression in definition.branches[0].body:
@@ -1715,12 +1772,14 @@ class _Writer:
             code = self.value(_value_of(definition.branches[0]))
             if self.loops == state[2]:
                 self.inlining -= 1
-                self.bound = before[0]
+                self.bound = bound
                 return code, self.kinds.get(code, ""), True
         self.inlining -= 1
         del self.lines[state[0] :], self.places[state[0] :], self.outlined[state[1] :]
         _, _, self.loops, self.depth, self.nested, self.fail, self.place = state
-        self.bound, self.known, self.kinds = before
+        self.bound = bound
+        self.known.undo(marks[0])
+        self.kinds.undo(marks[1])
         return None
 
     def inline(self, name: str, inputs: list[Term], codes: list[str]) -> tuple[str, str] | None:

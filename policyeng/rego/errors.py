@@ -8,6 +8,9 @@ from functools import cached_property
 
 from policyeng.frozen import field, frozen
 
+#: The code of what exceeds a limit; OPA has none for it.
+LIMIT_ERROR = "rego_limit_error"
+
 
 @frozen
 class ModuleText:

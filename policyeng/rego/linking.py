@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
 
+from policyeng.rego.budget import (
+    UNLIMITED,
+    CompilationLimitError,
+    EvaluationLimits,
+    compile_at,
+    compiling,
+)
 from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.compiler import Compiler
-from policyeng.rego.errors import Diagnostic, ModuleText, RegoError, remember_text
-from policyeng.rego.parser import parse_module, parse_query
+from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError, remember_text
+from policyeng.rego.parser import SPLIT_HINT, parse_module, parse_query
 from policyeng.rego.program import Cover, Print, Program
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
@@ -22,13 +30,33 @@ from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import Value
 
 
+@contextmanager
+def _limited(limits: EvaluationLimits) -> Iterator[None]:
+    """Refuse what takes too many steps to compile, with the place of what was being compiled."""
+    with compiling(limits) as steps:
+        try:
+            yield
+        except CompilationLimitError as error:
+            source = steps.source or ModuleText("", "")
+            diagnostic = Diagnostic(LIMIT_ERROR, f"the program {error}", source, steps.offset, (SPLIT_HINT,))
+            raise RegoError(diagnostic) from None
+
+
 @dataclass(slots=True)
 class Linked:
-    """The rules of a program and what was found about them."""
+    """The rules of a program and what was found about them.
+
+    Attributes:
+        root: the rules.
+        checker: what has checked them.
+        compiler: what has compiled them.
+        limits: of what is compiled.
+    """
 
     root: DataNode
     checker: Checker
     compiler: Compiler
+    limits: EvaluationLimits = UNLIMITED
 
     def compile_handled(self) -> Compiled:
         """Compile the form that handles markers.
@@ -39,7 +67,8 @@ class Linked:
         from policyeng.rego.marker_handling import HandledCompiler  # imported when a document has markers
 
         plain = self.compiler
-        return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
+        with _limited(self.limits):
+            return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
 
     def compile_query(self, query: str) -> tuple[CodeType, str, Compiled | None]:
         """Compile a query.
@@ -80,6 +109,7 @@ def compile_modules(
     version: int = 1,
     strict: bool = False,
     print_: Print | None = None,
+    limits: EvaluationLimits = UNLIMITED,
 ) -> Program:
     """Compile modules to a program.
 
@@ -89,13 +119,14 @@ def compile_modules(
         version: of Rego, where a module does not state its own: 0 or 1.
         strict: refuse what OPA refuses in strict mode, too.
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
+        limits: of what is compiled; those of evaluations are not used.
 
     Raises:
-        RegoError: with everything that is wrong.
+        RegoError: with everything that is wrong, or the limit that is exceeded.
         LibraryError: a builtin needs a library that is not installed.
     """
-    parsed = [parse_module(file, text, version) for file, text in modules.items()]
-    return link(parsed, {} if data is None else data, strict=strict, print_=print_)
+    parsed = [parse_module(file, text, version, limits) for file, text in modules.items()]
+    return link(parsed, {} if data is None else data, strict=strict, print_=print_, limits=limits)
 
 
 def link(
@@ -106,6 +137,7 @@ def link(
     print_: Print | None = None,
     cover: Cover | None = None,
     names: Mapping[str, str] | None = None,
+    limits: EvaluationLimits = UNLIMITED,
 ) -> Program:
     """Compile parsed modules to a program; see `compile_modules`.
 
@@ -116,10 +148,20 @@ def link(
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
         cover: called with the place of each expression and head that is evaluated.
         names: how errors of evaluations name files, where it is not as parsed.
+        limits: of what is compiled.
     """
     modules = list(parsed)
     for module in modules:
         remember_text(module.source.file, module.source.text)
+    with _limited(limits):
+        compiler = _compiler_of(modules, data, strict=strict, prints=print_ is not None, covers=cover is not None)
+        compiled = compiler.compile()
+        linked = Linked(compiler.root, compiler.checker, compiler, limits)
+    return Program(compiled, data, linked, print_, cover=cover, names=names)
+
+
+def _compiler_of(modules: list[Module], data: Value, *, strict: bool, prints: bool, covers: bool) -> Compiler:
+    """Check modules and return what compiles them."""
     faults: list[Diagnostic] = []
     siblings: dict[tuple[str, ...], set[str]] = {}
     for module in modules:
@@ -137,11 +179,12 @@ def link(
     faults += conflicts(root)
     if faults:
         raise RegoError(*faults)
-    checker = Checker(root, allow_print=print_ is not None)
+    checker = Checker(root, allow_print=prints)
     checker.check()
     faults += checker.faults
     unknown = {(fault.source.file, fault.offset) for fault in faults}
     for definition in definitions:
+        compile_at(definition.source, definition.start)
         orderer = Orderer(definition.source, checker.arity)
         bound = frozenset(variable.name for term in definition.arguments or () for variable in pattern_variables(term))
         for branch in definition.branches:
@@ -155,6 +198,5 @@ def link(
     if faults := check_types(root, checker):
         raise RegoError(*faults)
     # Debuggers, coverage and readers of what is printed expect small functions where they are written.
-    inlines = print_ is None and cover is None and sys.gettrace() is None
-    compiler = Compiler(root, checker, data, print_calls=print_ is not None, inlines=inlines, covers=cover is not None)
-    return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)
+    inlines = not prints and not covers and sys.gettrace() is None
+    return Compiler(root, checker, data, print_calls=prints, inlines=inlines, covers=covers)

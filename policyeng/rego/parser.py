@@ -13,7 +13,8 @@ from itertools import chain
 from typing import NoReturn, TypeVar
 
 from policyeng.frozen import replace
-from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
+from policyeng.rego.budget import UNLIMITED, CompilationLimitError, EvaluationLimits, compiling, spend
+from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError
 from policyeng.rego.lexer import PARSE_ERROR, RegoToken, tokenize
 from policyeng.rego.syntax import (
     Array,
@@ -61,6 +62,7 @@ _CONSTANTS: dict[str, bool | None] = {"null": None, "true": True, "false": False
 MAX_DEPTH = 100
 #: So many operators, or parts of a reference, may follow each other; each makes a term one level deeper.
 MAX_CHAIN = 250
+SPLIT_HINT = "divide it among several rules and modules"
 #: What follows a keyword that is used as the name of a rule.
 _RULE_SIGNS = frozenset({":=", "=", "if", "contains", "("})
 _REFUSED_RULE_NAMES = {
@@ -78,19 +80,26 @@ _REFUSED_RULE_NAMES = {
 }
 
 
-def parse_module(file: str, text: str, version: int = 1) -> Module:
+def parse_module(file: str, text: str, version: int = 1, limits: EvaluationLimits = UNLIMITED) -> Module:
     """Parse a module.
 
     Args:
         file: how messages name it.
         text: what it contains.
         version: of Rego, 0 or 1; a module of version 0 may import `rego.v1`.
+        limits: of what is compiled.
 
     Raises:
-        RegoError: the text is not Rego of that version.
+        RegoError: the text is not Rego of that version, or is beyond a limit.
     """
-    parser = _RegoParser(ModuleText(file, text), version)
-    return parser.run(parser.module)
+    source = ModuleText(file, text)
+    if len(text) > limits.characters:
+        message = f"the module has more than {limits.characters:,} characters (limit `characters`)"
+        # What follows is not read, so the message is about the beginning.
+        raise RegoError(Diagnostic(LIMIT_ERROR, message, source, 0, (SPLIT_HINT,)))
+    with compiling(limits):
+        parser = _RegoParser(source, version, limits)
+        return parser.run(parser.module)
 
 
 def parse_query(text: str, version: int = 1, imports: tuple[str, ...] = ()) -> Body:
@@ -118,8 +127,8 @@ class _UnreadableError(Exception):
 
 
 class _RegoParser:
-    def __init__(self, source: ModuleText, version: int) -> None:
-        self.source, self.version = source, version
+    def __init__(self, source: ModuleText, version: int, limits: EvaluationLimits = UNLIMITED) -> None:
+        self.source, self.version, self.limits = source, version, limits
         self.tokens, self.comments = tokenize(source)
         self.at = self.wildcards = self.depth = 0
         self.keywords = _ALWAYS | (_SINCE_1 if version else frozenset())
@@ -216,6 +225,12 @@ class _RegoParser:
             return read()
         except _UnreadableError as failure:
             raise RegoError(failure.diagnostic) from None
+        except CompilationLimitError as error:
+            raise self.limit_error(f"the module {error}") from None
+
+    def limit_error(self, message: str, at: int | None = None) -> RegoError:
+        offset = self.token.start if at is None else at
+        return RegoError(Diagnostic(LIMIT_ERROR, message, self.source, offset, (SPLIT_HINT,)))
 
     def module(self) -> Module:
         if not self.is_keyword("package"):
@@ -232,6 +247,9 @@ class _RegoParser:
                 self.terms.clear()  # a new keyword makes other terms of the same text
             else:
                 rules.extend(self.rules())
+                if len(rules) > self.limits.rules:
+                    message = f"the module has more than {self.limits.rules:,} rules (limit `rules`)"
+                    raise self.limit_error(message, rules[-1].start)
         if self.version:
             faults = tuple(fault for rule in rules for fault in self.faults_of(rule))
             if faults:
@@ -556,6 +574,9 @@ class _RegoParser:
                 elif not self.token.newline or self.is_sign("eof"):
                     self.fail_between_expressions(end, opened)
                 body.append(self.literal())
+                if len(body) > self.limits.expressions:
+                    message = f"a body has more than {self.limits.expressions:,} expressions (limit `expressions`)"
+                    raise self.limit_error(message, body[-1].start)
             return body
 
     def fail_between_expressions(self, end: str, opened: int) -> NoReturn:
@@ -804,6 +825,7 @@ class _RegoParser:
 
     def term(self) -> Term:
         """Read a term without operators; what was read at a place before is not read again."""
+        spend()
         at = self.at
         known = self.terms.get(at)
         if isinstance(known, _UnreadableError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from policyeng.rego.budget import compile_at, spend
 from policyeng.rego.builtins import signatures
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.syntax import (
@@ -216,6 +217,7 @@ class _Resolver:
 
     def definition(self, rule: Rule) -> Definition:
         head = rule.head
+        compile_at(self.module.source, rule.start)
         if self.strict or self.module.version == 1:
             self.check_overrides(rule)
         arguments_scope = _NameScope(None, frozenset(_names_in(head.args or ())))
@@ -227,6 +229,7 @@ class _Resolver:
         current: Rule | None = rule
         unused = {name for name in arguments_scope.names if not name.startswith("$")}
         while current is not None:
+            spend(len(current.body) + len(arguments_scope.names))
             scope = _NameScope(None, arguments_scope.declares | _declared(current.body))
             scope.names = {name: _Name(entry.name, entry.kind) for name, entry in arguments_scope.names.items()}
             # What a head uses is not unused.

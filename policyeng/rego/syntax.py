@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
+from policyeng.rego.budget import spend
 from policyeng.rego.errors import ModuleText
 from policyeng.rego.lexer import Comment
 
@@ -357,7 +358,9 @@ def walk_terms(term: Term, *, in_comprehensions: bool = True) -> Iterator[Term]:
         if type(found) in _LEAVES:
             continue
         if not isinstance(found, COMPREHENSIONS):
-            waiting += children_of(found)[::-1]
+            children = children_of(found)[::-1]
+            spend(len(children))
+            waiting += children
         elif in_comprehensions:
             waiting += results_of(found)[::-1]
 

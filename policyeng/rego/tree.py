@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from policyeng.rego.budget import spend
 from policyeng.rego.errors import Diagnostic
 from policyeng.rego.resolver import TYPE_ERROR, Definition
 from policyeng.rego.syntax import Number, Scalar, Term
@@ -38,9 +39,12 @@ class DataNode:
 
     def below(self) -> Iterator[DataNode]:
         """Yield this node and all below it."""
-        yield self
-        for child in self.children.values():
-            yield from child.below()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            spend()
+            yield node
+            waiting += reversed(node.children.values())
 
     def child(self, name: str) -> DataNode:
         """Return the node of a name below this one, made if there is none."""

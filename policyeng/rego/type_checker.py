@@ -11,6 +11,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 
 from policyeng.rego import types
+from policyeng.rego.budget import compile_at
 from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.errors import Diagnostic, ModuleText
@@ -143,6 +144,7 @@ class _TypeChecker:
             node = self.root.find(path)
             for definition in () if node is None else (*node.definitions, *node.dynamic):
                 self.source = definition.source
+                compile_at(definition.source, definition.start)
                 for branch in definition.branches:
                     try:
                         self.check_branch(definition, branch)
