@@ -132,7 +132,7 @@ def _outline(rule: RuleNode, tree: Module) -> AnalyzedRule:
 
 
 def _form(head: Head) -> str:
-    if head.args is not None:
+    if head.args:
         return "function"
     if head.ref.path:
         return "map"

@@ -97,7 +97,7 @@ class Checker:
             signature = signatures().get(name)
             return None if signature is None else len(signature["arguments"])
         node = self.root.find(constant_names(call.operator.path))
-        if node is None or not node.is_function or len(constant_names(call.operator.path)) < len(call.operator.path):
+        if node is None or not node.is_rule or len(constant_names(call.operator.path)) < len(call.operator.path):
             return None
         return len(node.definitions[0].arguments or ())
 

@@ -1665,7 +1665,9 @@ class _Writer:
             node = self.compiler.root.find(constant_names(call.operator.path))
             if node is None:
                 raise KeyError(constant_names(call.operator.path))
-            return f"{self.compiler.function_of(node)}({arguments})", "", False
+            # A modifier replaces the value of a rule, but not what a call of the rule gives.
+            uncached = "_" if not node.is_function and self.compiler.replaced_by(node.path) else ""
+            return f"{self.compiler.function_of(node)}{uncached}({arguments})", "", False
         if name in self.compiler.checker.replaced:
             plain = self.compiler.builtin(name)
             return f"call_replaced({self.compiler.scalar(name)}, {plain}, [{arguments}])", "", False
@@ -1682,7 +1684,9 @@ class _Writer:
         the expression around it.
         """
         node = self.compiler.root.find(constant_names(call.operator.path))
-        if node is None or not self.compiler.inlines or len(node.definitions) != 1 or self.inlining > _MOST_INLINED:
+        if node is None or not node.is_function or not self.compiler.inlines or len(node.definitions) != 1:
+            return None
+        if self.inlining > _MOST_INLINED:
             return None
         definition = node.definitions[0]
         arguments = definition.arguments or []

@@ -72,7 +72,7 @@ class Definition:
 
     Attributes:
         path: below `data`; text where it is constant.
-        arguments: of a function, else None.
+        arguments: of a function, else None; a head `f()` without arguments is that of a rule.
         key: the member that it contributes to a set, else None.
         branches: its body and those of its `else`.
     """
@@ -216,11 +216,10 @@ class _Resolver:
 
     def definition(self, rule: Rule) -> Definition:
         head = rule.head
-        if self.strict or self.module.version == 1:
-            self.check_overrides(rule)
+        self.check_overrides(rule)
         arguments_scope = _NameScope(None, frozenset(_names_in(head.args or ())))
         self.computed_arguments = []
-        arguments = None if head.args is None else [self.argument(term, arguments_scope) for term in head.args]
+        arguments = [self.argument(term, arguments_scope) for term in head.args or ()] or None
         path: list[Term] = [*self.module.package.path, Scalar(head.ref.start, head.ref.end, root_name(head.ref))]
         key: Term | None = None
         branches: list[Branch] = []
@@ -250,7 +249,7 @@ class _Resolver:
         return Definition(self.module.source, path, arguments, key, branches, rule.default, rule.start, rule.end, rule)
 
     def check_overrides(self, rule: Rule) -> None:
-        if root_name(rule.head.ref) in _ROOTS:
+        if root_name(rule.head.ref) in _ROOTS and (self.strict or self.module.version == 1):
             self.fail(rule.head.start, f"rules must not shadow {root_name(rule.head.ref)} (use a different rule name)")
         for name in _names_in(rule.head.args or ()):
             if name in _ROOTS:
@@ -389,9 +388,12 @@ class _Resolver:
             self.used.add(name)
             found = self.globals[name]
             return Ref(target.start, target.end, found.head, [*found.path, *target.path])
+        if name in _ROOTS:
+            # A variable of this name, which v0 allows, is never what is replaced.
+            return target
         if scope.has(name):
             return Ref(target.start, target.end, self.variable(Var(target.start, target.end, name), scope), target.path)
-        if not target.path and name not in _ROOTS:
+        if not target.path:
             scope.names[name] = _Name(name, "called")
         return target
 

@@ -248,7 +248,10 @@ class _TypeChecker:
         ):
             return
         signature = self.type_of_ref(scope, call.operator) if name is None else _builtin(name)
-        if isinstance(signature, Function):
+        if name is None and not isinstance(signature, Function) and signature != ANY:
+            # A rule may be called without arguments as long as nothing is known about its value.
+            self.fail(call.start, f"undefined function {path_text(call.operator.path)}")
+        elif isinstance(signature, Function):
             self._check_arguments(scope, expression, call, before, arguments, signature)
 
     def _check_arguments(
