@@ -335,3 +335,37 @@ def test_a_stored_program_finds_its_constants_in_another_process(tmp_path: Path)
         environ = {**os.environ, "PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", reading, str(stored)]
         assert subprocess.run(command, capture_output=True, text=True, check=True, env=environ).stdout == "True True\n"
+
+
+PATHS = {
+    'data.hooks["test.target"].deny': ["a.b"],
+    'data.hooks["test.target"].deny[0]': "a.b",
+    'data.hooks["test.target"].sizes["é \\"x\\""]': 2,
+    "data.hooks.test.target.deny": "of names",
+    'data["hooks"].test["target"].deny': "of names",
+    "data.hooks.test.missing": None,
+    'data.base["a.b"][1].c': 3,
+    "data.base.a.b": None,
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_is_read_as_rego_writes_it(path: str) -> None:
+    """A name with dots is one name."""
+    modules = {
+        "a.rego": 'package hooks["test.target"]\ndeny := ["a.b"]\nsizes := {"é \\"x\\"": 2}\n',
+        "b.rego": 'package hooks.test.target\ndeny := "of names"\n',
+    }
+    found = rego.compile(modules, {"base": {"a.b": [0, {"c": 3}]}}).query(path, {})
+    assert (None if found is rego.UNDEFINED else found) == PATHS[path]
+
+
+@pytest.mark.parametrize(
+    "path", ["p.deny", "data..deny", "data.p.", "data.p[x]", "data.p[-1]", 'data["p', "data.p-q", "input.x", "datap"]
+)
+def test_what_is_no_path_is_refused(path: str) -> None:
+    """A misspelt path is not a document that has no value."""
+    program = compiled("deny := 1")
+    for ask in (program.query, program.thread().function, program.thread().uncached):
+        with pytest.raises(ValueError, match="is not the path of a rule or document"):
+            ask(path)

@@ -13,6 +13,7 @@ from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
 from policyeng.models import lowered
 from policyeng.named import NamedTuple
+from policyeng.rego.paths import split_package
 
 #: Modules whose analysis is kept in memory; a bundle rarely has as many.
 _MOST_KEPT = 2048
@@ -31,7 +32,7 @@ class ModuleAnalysis(NamedTuple):
 
     Attributes:
         rego_v0: written in Rego v0.
-        package: without `data`.
+        package: without `data`, as Rego writes it: `hooks["test.target"]`.
         rules: in their order; several bodies of one head are one rule.
         reads: references to `input` and `data`, through imports too, as far as their parts are constant.
         words: the parts of references, and the texts, that are names.
@@ -94,6 +95,8 @@ def set_loader(keep_all: Callable[[], None]) -> None:
 
 def is_reference_to(read: str, package: str) -> bool:
     """Return whether a reference below `data` leads to a package, above or below it; names are without `data`."""
+    if "[" in package:  # the names of a reference are separated by dots alone
+        package = ".".join(split_package(package))
     return not read or f"{read}.".startswith(f"{package}.") or f"{package}.".startswith(f"{read}.")
 
 

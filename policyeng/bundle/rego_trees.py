@@ -20,7 +20,8 @@ from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import keys_of
 from policyeng.rego import Diagnostic, RegoError, parse_module
-from policyeng.rego.syntax import Head, Module, Ref, Scalar, Var, dotted_name, walk
+from policyeng.rego.paths import write_path
+from policyeng.rego.syntax import Head, Module, Ref, Scalar, Var, constant_names, dotted_name, walk
 from policyeng.rego.syntax import Rule as RuleNode
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _shorten(fault: Diagnostic) -> str:
 
 def analyzed(tree: Module) -> ModuleAnalysis:
     """Return the analysis of a module by its syntax tree."""
-    package = ".".join(str(part.value) for part in tree.package.path if isinstance(part, Scalar))
+    package = write_path(constant_names(tree.package.path)).removeprefix("data.")
     # A further body of a rule begins behind its head.
     rules = tuple(_outline(rule, tree) for rule in tree.rules if rule.start <= rule.head.start)
     values = {node.value for node in walk([tree.imports, tree.rules]) if isinstance(node, Scalar)}

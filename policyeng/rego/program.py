@@ -17,6 +17,7 @@ from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.markers import Undecided
 from policyeng.rego.numbers import NumberTooLargeError
+from policyeng.rego.paths import read_path
 from policyeng.rego.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Thread:
         self.steps = runtime.Steps()
         self.weights = runtime.Weights()
         self.joins = self.new_joins()
-        self._rules = compiled.rules
+        self._rules: Mapping[tuple[str | int, ...], str] = compiled.rules  # type: ignore[assignment]  # only read
         self._data = data
         self.replacements: dict[str | tuple[str, ...], Value] = {}
         self.kept: dict[int, Any] = {}
@@ -178,12 +179,13 @@ class Thread:
         return compile_and_match
 
     def function(self, path: str) -> Callable[[], Value]:
-        """Return what computes a rule, by its path such as `data.authz.allow`.
+        """Return what computes a rule, by its path such as `data.authz.allow` or `data.hooks["test.target"].deny`.
 
         Raises:
             KeyError: there is no such rule.
+            ValueError: it is not a path.
         """
-        function: Callable[[], Value] = self.globals[self._rules[tuple(path.split(".")[1:])]]
+        function: Callable[[], Value] = self.globals[self._rules[read_path(path)]]
         return function
 
     def uncached(self, path: str) -> Callable[[], Value]:
@@ -191,8 +193,9 @@ class Thread:
 
         Raises:
             KeyError: there is no such rule.
+            ValueError: it is not a path.
         """
-        function: Callable[[], Value] = self.globals[f"{self._rules[tuple(path.split('.')[1:])]}_"]
+        function: Callable[[], Value] = self.globals[f"{self._rules[read_path(path)]}_"]
         return function
 
     def begin(self, input_: Value, limits: EvaluationLimits = UNLIMITED) -> None:
@@ -429,14 +432,15 @@ class Program:
         """Return the value of a rule or document below `data`, or `UNDEFINED`.
 
         Args:
-            path: such as `data.authz.allow`.
+            path: such as `data.authz.allow`, `data.hooks["test.target"].deny` or `data.authz.roles[0]`.
             input: the document `input`; `UNDEFINED` for none.
 
         Raises:
             EvaluationError: a builtin, a conflict or a limit ended it.
             KeyError: it is a function.
+            ValueError: it is not a path of names, texts in brackets and indices of arrays.
         """
-        names = tuple(path.split(".")[1:])
+        names = read_path(path)
         thread = self.thread()
         if names in self.compiled.functions:
             raise KeyError(f"{path} is a function")

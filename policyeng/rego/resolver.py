@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from policyeng.rego.builtins import signatures
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
+from policyeng.rego.paths import write_part
 from policyeng.rego.syntax import (
     COMPREHENSIONS,
     Array,
@@ -675,9 +676,7 @@ def _ref_text(ref: Ref) -> str:
     text = root_name(ref)
     for part in ref.path:
         if isinstance(part, Scalar):
-            text += (
-                f".{part.value}" if isinstance(part.value, str) and part.value.isidentifier() else f'["{part.value}"]'
-            )
+            text += write_part(part.value) if isinstance(part.value, str) else f'["{part.value}"]'
         elif isinstance(part, Var):
             text += f"[{part.name.partition('@')[0]}]"
     return text

@@ -45,8 +45,8 @@ class ConflictError(Exception):
     code = "eval_conflict_error"
 
 
-def look_up(base: Value, path: tuple[str, ...]) -> Value:
-    """Follow constant strings into a value of any type."""
+def look_up(base: Value, path: tuple[str | int, ...]) -> Value:
+    """Follow constant strings and indices into a value of any type."""
     for part in path:
         base = item(base, part)
     return base

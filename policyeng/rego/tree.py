@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from policyeng.rego.errors import Diagnostic
+from policyeng.rego.paths import write_part
 from policyeng.rego.resolver import TYPE_ERROR, Definition
 from policyeng.rego.syntax import Number, Scalar, Term
 
@@ -81,7 +82,7 @@ def path_text(path: Iterable[Term | str]) -> str:
         if name is None:
             text += "[_]" if not hasattr(part, "name") else f"[{part.name.partition('@')[0] or '_'}]"
         else:
-            text += f".{name}" if isinstance(name, str) and name.isidentifier() else f'["{name}"]'
+            text += write_part(name) if isinstance(name, str) else f'["{name}"]'
     return text
 
 
