@@ -39,6 +39,11 @@ def means(*modules: str, is_old: bool = False, query: str = "data.p", data: Any 
     return Meaning((f"package p\n{modules[0]}\n", *modules[1:]), value, (), query, 0 if is_old else 1, data or {})
 
 
+def is_value(value: Any, *modules: str, query: str, data: Any = None) -> Meaning:
+    """Return the meaning of a query that is not of the whole package `p`; see `means`."""
+    return Meaning((f"package p\n{modules[0]}\n", *modules[1:]), value, (), query, 1, data or {})
+
+
 def fails(code: str, *modules: str, is_old: bool = False, query: str = "data.p", data: Any = None) -> Meaning:
     """Return the meaning of modules of which one is refused or ends in an error; see `means`."""
     return Meaning((f"package p\n{modules[0]}\n", *modules[1:]), None, (code,), query, 0 if is_old else 1, data or {})

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from policyeng import rego
 from policyeng.engines.embedded import LIMITS
 from policyeng.rego.budget import EvaluationLimits
 from policyeng.rego.values import to_json
+from tests.growth import steps
 
 RESOURCE = {"id": "/A", "type": "T", "name": "box", "xs": list(range(300)), "text": "x" * 5_000, "word": "no number"}
 SNAPSHOT = {"resources": [RESOURCE], "workloads": [{"id": "w"}], "approvals": [{"id": "a"}], "takenAt": "now"}
@@ -369,3 +371,49 @@ def test_what_is_no_path_is_refused(path: str) -> None:
     for ask in (program.query, program.thread().function, program.thread().uncached):
         with pytest.raises(ValueError, match="is not the path of a rule or document"):
             ask(path)
+
+
+def dispatching(count: int) -> rego.Program:
+    """A program of as many packages and rules, of which names of the input ask for ten, and one is in error."""
+    modules = {
+        f"t{number}.rego": f"package templates.t{number}\nviolation contains n if {{ some n in input.ns; n > 1 }}\n"
+        for number in range(count)
+    }
+    rules = [f"obj.t{number}.v := {number} if input.ns[_] == 2" for number in range(count)]
+    modules["bad.rego"] = "package templates.bad\nviolation contains to_number(input.word)\n"
+    modules["o.rego"] = "\n".join(["package o", *rules])
+    modules["p.rego"] = (
+        "package p\n"
+        "by_package := {[k, v] | some k in input.names; data.templates[k].violation[v]}\n"
+        "by_rule := {[k, v] | some k in input.names; v := data.o.obj[k].v}\n"
+    )
+    return rego.compile(modules)
+
+
+@pytest.mark.parametrize("rule", ["by_package", "by_rule"])
+def test_what_is_not_asked_for_costs_nothing(rule: str) -> None:
+    """The same number of steps for 10, 40 and 160 packages and rules, and no error of another one."""
+    given = {"names": [f"t{number}" for number in range(10)], "ns": [1, 2, 3], "word": "x"}
+    counted = []
+    for count in (10, 40, 160):
+        program = dispatching(count)
+        assert len(program.query(f"data.p.{rule}", given)) == (20 if rule == "by_package" else 10)
+        thread = program.thread()
+        thread.begin(given)
+        counted.append(steps(lambda: thread.call(thread.function(f"data.p.{rule}"))))  # noqa: B023  # called at once
+    assert counted[0] == counted[1] == counted[2]
+
+
+def test_members_of_a_set_are_not_each_evaluated_by_a_loop() -> None:
+    """After two of them the set is evaluated as a whole: the steps grow with its size, not with its square."""
+    program = rego.compile(
+        {"p.rego": "package p\ns contains x if some x in input.xs\nr if every x in input.xs { s[x] }\n"}
+    )
+    thread = program.thread()
+
+    def work(size: int) -> Callable[[], object]:
+        thread.begin({"xs": [str(number) for number in range(size)]})
+        return lambda: thread.call(thread.function("data.p.r"))
+
+    small, large = (steps(work(size)) for size in (50, 200))
+    assert large < 5 * small

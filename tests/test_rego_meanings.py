@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rego_meanings import Meaning, evaluate_ours, evaluate_with_opa, fails, means
+from tests.rego_meanings import Meaning, evaluate_ours, evaluate_with_opa, fails, is_value, means
 
 _DENY = 'deny[msg] { input.kind == "Pod"; msg := "no pods" }\n'
 
@@ -82,7 +82,210 @@ OLD_NAMES = {
     "a variable of v1": fails("rego_compile_error", "t if { input := 3; input == 3 }"),
 }
 
-TABLES = {"empty arguments": EMPTY_ARGUMENTS, "old names": OLD_NAMES}
+
+_A = "package a.a\nr := 1\ns contains 1\nf(x) := x\n"
+_B = "package a.b\nr := to_number(input.word)\n"
+
+#: A reference with a part that is bound: what else there is may be in error.
+PARTS = {
+    "a package by a key of the input": means("q := data.a[input.k].r", _A, _B, q=1),
+    "the package that is in error": fails("eval_builtin_error", 'q := data.a[k].r if k := "b"', _A, _B),
+    "a package by each member": means('q := [v | some k in ["a", "z"]; v := data.a[k].r]', _A, _B, q=[1]),
+    "an alias": means("import data.a as lib\nq := lib[input.k].r", _A, _B, q=1),
+    "below data": means('q := data[k].a.r if k := "a"', _A, _B, q=1),
+    "a package that is not there": means(
+        "q := data.a[input.missing].r\nr := data.a.zz.r\ns := data.a[input.word].r", _A, _B
+    ),
+    "a whole package": means("q := data.a[input.k]", _A, _B, q={"r": 1, "s": [1]}),
+    "a set of a package": means("q if data.a[input.k].s[1]\nr if data.a[input.k].s[2]", _A, _B, q=True),
+    "a function that is not called": means("q := data.a[input.k].f\nr if not q", _A, r=True),
+    "a rule of several": means(
+        "q := data.o.obj[input.k]", "package o\nobj.a := 2\nobj.b := to_number(input.word)\n", q=2
+    ),
+    "two parts": means('q := data.a[input.k][r] if r := "r"', _A, _B, q=1),
+    "a part in a part": means(
+        "q := data.a[data.o.obj[input.k]].r", _A, _B, 'package o\nobj.a := "a"\nobj.b := to_number(input.word)\n', q=1
+    ),
+    "a part that is bound and one that is not": means("q := {n | data.a[input.k][n] == 1}", _A, _B, q=["r"]),
+    "parts that are not bound": means(
+        "q := {[k, n] | data.a[k][n] == 1}", _A, "package a.c\nt := 1\nu := 2\n", q=[["a", "r"], ["c", "t"]]
+    ),
+    "a part that is not bound, which is in error": fails("eval_builtin_error", "q := {k | data.a[k].r == 1}", _A, _B),
+    "base data before packages": means(
+        "q := [[k, v] | v := data.a[k].r]",
+        _A,
+        "package a.d\nr := 5\n",
+        data={"a": {"c": {"r": 2}, "e": {"r": 3}, "a": {"w": 1}}},
+        q=[["a", 1], ["c", 2], ["e", 3], ["d", 5]],
+    ),
+    "base data of a package": means(
+        "q := data.a[input.k].list[input.x]\nr := {v | v := data.a[_].list[_]}",
+        _A,
+        data={"a": {"a": {"list": [3, 4]}}},
+        q=4,
+        r=[3, 4],
+    ),
+    "a number as a key of base data": means(
+        "q := data.base[input.x]\nr := data.a[input.x].r\ns := data.a[input.k][input.x].r",
+        _A,
+        data={"base": {"1": "x"}, "a": {"1": {"r": 2}, "a": {"1": {"r": 3}}}},
+        q="x",
+        r=2,
+        s=3,
+    ),
+    "a replaced part": means('q := x if x := data.a[input.k].r with input.k as "b" with data.a.b.r as 7', _A, _B, q=7),
+    "a replaced package": means(
+        'q := x if x := data.a[k].r with data.a as {"c": {"r": 7}}\nk := "c"\n'
+        'r := [x | x := data.a[_].r with data.a as {"c": {"r": 7}, "a": {"r": 6}}]',
+        _A,
+        _B,
+        k="c",
+        q=7,
+        r=[6, 7],
+    ),
+    "a function of the key": means(
+        'f(k) := data.a[k].r\nq := f(input.k)\nr := [f(k) | some k in ["a", "a"]]', _A, _B, q=1, r=[1, 1]
+    ),
+    "in every, not and with": means(
+        'q if every k in ["a"] { data.a[k].r == 1 }\nr if not data.a[input.k].r == 2\n'
+        's if data.a[input.y].r == 1 with input.y as "a"',
+        _A,
+        _B,
+        q=True,
+        r=True,
+        s=True,
+    ),
+    "an object by a constant": means(
+        "q := data.o.many.a", 'package o\nmany[k] := to_number(v) if some k, v in {"a": "1", "b": input.word}\n', q=1
+    ),
+    "an object by a key": means(
+        'q := data.o.many[input.k]\nr := data.o.many[k] if k := "c"',
+        'package o\nmany[k] := to_number(v) if some k, v in {"a": "1", "b": input.word}\n',
+        q=1,
+    ),
+    "an object by the key that is in error": fails(
+        "eval_builtin_error",
+        "q := data.o.many.b",
+        'package o\nmany[k] := to_number(v) if some k, v in {"a": "1", "b": input.word}\n',
+    ),
+    "an object by many keys": means(
+        'q := [v | some k in ["a", "c", "d", "e", "a"]; v := data.o.many[k]]',
+        "package o\n"
+        'many[k] := to_number(v) if some k, v in {"a": "1", "b": input.word, "c": "3", "d": "4", "e": "5"}\n',
+        q=[1, 3, 4, 5, 1],
+    ),
+    "a conflict at another key": means(
+        "q := data.o.many.a", 'package o\nmany[k] := v if some [k, v] in [["a", 1], ["b", 1], ["b", 2]]\n', q=1
+    ),
+    "a conflict at the key": fails(
+        "eval_conflict_error",
+        "q := data.o.many.b",
+        'package o\nmany[k] := v if some [k, v] in [["a", 1], ["b", 1], ["b", 2]]\n',
+    ),
+    "several rules of an object": means(
+        "q := data.o.many[input.k]\nr := data.o.many.c",
+        'package o\nmany[k] := 1 if k := "a"\nmany[k] := to_number(input.word) if k := "b"\nmany.c := 3\n',
+        q=1,
+        r=3,
+    ),
+    "the key of the head is computed": means(
+        "q := data.o.many.A",
+        'package o\nmany[upper(k)] := to_number(v) if some k, v in {"a": "1", "b": input.word}\n',
+        q=1,
+    ),
+    "keys that are no strings": means(
+        "q := data.o.many[input.x]\nr := data.o.many[[1, input.k]]\ns := data.o.many[true]",
+        'package o\nmany[k] := 1 if some k in [1, [1, "a"], true]\nmany[2] := to_number(input.word)\n',
+        q=1,
+        r=1,
+        s=1,
+    ),
+    "constant keys that are no strings": means(
+        "q := data.o.n[1]\nr := data.o.n[x] if x := 2",
+        'package o\nn[1] := 1\nn[2] := to_number("2")\nn[3] := to_number(input.word)\n',
+        q=1,
+        r=2,
+    ),
+    "two keys": means(
+        'q := data.o.m.a.x\nr := data.o.m[input.k][j] if j := "x"',
+        "package o\n"
+        'm[k][j] := to_number(v) if some [k, j, v] in\n[["a", "x", "1"], ["a", "y", input.word],\n'
+        '["b", "x", input.word]]\n',
+        q=1,
+        r=1,
+    ),
+    "a second key that is not bound": means(
+        "q := {[j, v] | v := data.o.m.a[j].k}",
+        'package o\nm[k][j].k := to_number(v) if some [k, j, v] in [["a", "x", 1], ["b", "z", input.word]]\n'
+        "m.a.c.k := 1\nm.b.c.k := to_number(input.word)\n",
+        q=[["c", 1], ["x", 1]],
+    ),
+    "a first key that is not bound": means(
+        "q := {[k, v] | v := data.o.m[k].x}",
+        'package o\nm[k][j] := v if some [k, j, v] in [["a", "x", 1], ["b", "x", 2], ["b", "y", 3]]\n',
+        q=[["a", 1], ["b", 2]],
+    ),
+    "sets in an object": means(
+        "q := {j | data.o.m[input.k][j]}\nr if data.o.m[input.k][3]\ns if data.o.m.x[2]",
+        'package o\nm[k] contains v if some [k, v] in [["a", "x"], ["b", "z"], ["a", 3]]\n'
+        "m.b contains to_number(input.word)\nm.x contains 2\n",
+        q=[3, "x"],
+        r=True,
+        s=True,
+    ),
+    "a member of a set": means(
+        'q if data.o.s["1"]\nr if data.o.s["9"]',
+        'package o\ns contains x if { some x in ["1", "2"]; to_number(x) }\n'
+        's contains x if { x := "3"; to_number(input.word) }\n',
+        q=True,
+    ),
+    "the member of a set that is in error": fails(
+        "eval_builtin_error",
+        'q if data.o.s["3"]',
+        'package o\ns contains x if { some x in ["1", "2"]; to_number(x) }\n'
+        's contains x if { x := "3"; to_number(input.word) }\n',
+    ),
+    "a member that is an array": means(
+        'q if data.o.s[["a", 1]]\nr := {x | data.o.s[["a", x]]}\nt if data.o.s[{"k": "a"}]',
+        'package o\ns contains [k, 1] if some k in ["a", "b"]\ns contains {"k": k} if some k in ["a"]\n'
+        's contains {k} if some k in ["a"]\n',
+        q=True,
+        r=[1],
+        t=True,
+    ),
+    "a set as a whole": fails(
+        "eval_builtin_error",
+        'q := "1" in data.o.s',
+        'package o\ns contains x if { some x in ["1", "2"]; to_number(x) }\n'
+        's contains x if { x := "3"; to_number(input.word) }\n',
+    ),
+    "a replaced object": means(
+        'q := x if x := data.o.many[input.k] with data.o.many as {"a": 5}',
+        'package o\nmany[k] := to_number(v) if some k, v in {"a": input.word}\n',
+        q=5,
+    ),
+    "a replaced part of an object": fails(
+        "rego_compile_error",
+        "q := x if x := data.o.many[input.k] with data.o.many.a as 5",
+        'package o\nmany[k] := to_number(v) if some k, v in {"a": input.word}\n',
+    ),
+    "a rule that selects itself": fails("rego_recursion_error", "q := data.p[input.k]\nr := 1"),
+    "a query of a part": is_value(
+        1,
+        "q := 1",
+        'package o\nmany[k] := to_number(v) if some k, v in {"a": "1", "b": input.word}\n',
+        query="data.o.many.a",
+    ),
+    "a query of a part that is not there": is_value(
+        None,
+        "q := 1",
+        'package o\nmany[k] := to_number(v) if some k, v in {"a": "1", "b": input.word}\n',
+        query="data.o.many.c",
+    ),
+    "a query of a package with errors next to it": is_value(1, "q := 1", _A, _B, query="data.a.a.r"),
+}
+
+TABLES = {"empty arguments": EMPTY_ARGUMENTS, "old names": OLD_NAMES, "parts": PARTS}
 MEANINGS = {f"{title}: {name}": meaning for title, table in TABLES.items() for name, meaning in table.items()}
 
 

@@ -212,7 +212,7 @@ class Checker:
                 child = node.children.get(name)
                 if child is None:
                     break
-                if child.is_rule:
+                if child.is_rule or not all(definition.is_ground for definition in child.dynamic):
                     message = "with keyword cannot partially replace virtual document(s)"
                     self.faults.append(Diagnostic(COMPILE_ERROR, message, source, target.start))
                     return

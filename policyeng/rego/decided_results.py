@@ -473,6 +473,7 @@ class MarkedThread(Thread):
 class HandledThread(MarkedThread):
     """Evaluates the form of a program that handles markers."""
 
+    joins_parts = False
     names: Mapping[str, Value] = {
         **_NAMES,
         "Undecided": Undecided,

@@ -10,7 +10,7 @@ from types import CodeType
 from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiled import Compiled
-from policyeng.rego.compiler import Compiler
+from policyeng.rego.compiler import Compiler, length_of
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError, remember_text
 from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.program import Cover, Print, Program
@@ -41,7 +41,19 @@ class Linked:
         plain = self.compiler
         return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
 
-    def compile_query(self, query: str) -> tuple[CodeType, str, Compiled | None]:
+    def compile_part(self, path: tuple[str | int, ...]) -> list[CodeType]:
+        """Return the code that evaluates a part of a set or object alone, where a path leads to one and it is new."""
+        node = self.root
+        for place, name in enumerate(path):
+            if (node.is_rule or node.dynamic) and length_of(node):
+                return self.compiler.compile_part(node, len(path) - place)
+            child = node.children.get(name) if isinstance(name, str) else None
+            if child is None or child.is_function:
+                break
+            node = child
+        return []
+
+    def compile_query(self, query: str) -> tuple[list[CodeType], str, Compiled | None]:
         """Compile a query.
 
         Returns:
