@@ -423,9 +423,11 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
         """Write a reference with parts that are bound, of which others may be in error."""
         bound = scope.get("s") or [self._atom("s", scope)]
         key = self._random.choice((*bound[-2:], *(json.dumps(key) for key in _KEYS)))
-        free, found = self._declare(scope, "any"), self._declare(scope, "any")
         kin = f"{self._library}.kin[{key}]"
-        other = self._random.choice((free, self._atom("s", scope), self._atom("n", scope)))
+        other = self._random.choice((self._atom("s", scope), self._atom("n", scope), "_"))
+        if self._chance(0.4) and form > 12:
+            other = self._declare(scope, "any")
+        found = self._declare(scope, "any")
         match form:
             case 12:
                 return f"{found} := {kin}.{self._random.choice(('n', 'n', 'o', 'e'))}"
@@ -433,11 +435,13 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
                 return f"{found} := {kin}.{self._random.choice(('o', 'o', 'e', 'm', 'm.a', 'm[_]'))}[{other}]"
             case 14:
                 rule = self._random.choice(("many", "many", "o", "e", "kin[_].o", f"kin[{other}].e"))
-                path = self._random.choice(("", "", f"[{other}]", ".n"))
+                path = self._random.choice((f"[{other}]", f"[{other}]", f"[{other}].n"))
                 return f"{found} := {self._library}.{rule}[{key}]{path}"
         rules = [name for kind in "oe" for name in self._known[kind] if name.isidentifier()] or [kin]
         rule = self._random.choice(rules)
-        return self._random.choice((f"{found} := {rule}[{key}]", f"{found} := data.{self._name}.{rule}[{other}]"))
+        return self._random.choice(
+            (f"{rule}[{key}] != {other}; {found} := 1", f"{found} := data.{self._name}.{rule}[{other}]")
+        )
 
     def _condition(self, scope: dict[str, list[str]]) -> str:
         chance = self._random.random()

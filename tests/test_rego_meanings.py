@@ -270,6 +270,13 @@ PARTS = {
         'package o\nmany[k] := to_number(v) if some k, v in {"a": input.word}\n',
     ),
     "a rule that selects itself": fails("rego_recursion_error", "q := data.p[input.k]\nr := 1"),
+    "a part of what may have any names": means(
+        'r := object.union(input.y, {"k": 1}) if { input.no } else := {"n": -1} if { input.x } else := {lower(input.k): 1}\n'
+        's contains r["n"]\nq if not s["b"]',
+        r={"n": -1},
+        s=[-1],
+        q=True,
+    ),
     "a query of a part": is_value(
         1,
         "q := 1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import linecache
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from time import monotonic
 from types import CodeType, TracebackType
@@ -409,7 +409,7 @@ class Thread:
         space = self.globals
         space["INPUT"], space["DATA"], space["CACHE"], space["PROGRAM"], self.replacements = saved
 
-    def _replaced(self, path: list[str]) -> Value:
+    def _replaced(self, path: Sequence[str]) -> Value:
         for count in range(len(path), -1, -1):
             value = self.replacements.get(tuple(path[:count]), _MISSING)
             if value is not _MISSING:
