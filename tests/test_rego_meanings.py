@@ -271,7 +271,8 @@ PARTS = {
     ),
     "a rule that selects itself": fails("rego_recursion_error", "q := data.p[input.k]\nr := 1"),
     "a part of what may have any names": means(
-        'r := object.union(input.y, {"k": 1}) if { input.no } else := {"n": -1} if { input.x } else := {lower(input.k): 1}\n'
+        'r := object.union(input.y, {"k": 1}) if { input.no }\n'
+        'else := {"n": -1} if { input.x } else := {lower(input.k): 1}\n'
         's contains r["n"]\nq if not s["b"]',
         r={"n": -1},
         s=[-1],
@@ -292,7 +293,127 @@ PARTS = {
     "a query of a package with errors next to it": is_value(1, "q := 1", _A, _B, query="data.a.a.r"),
 }
 
-TABLES = {"empty arguments": EMPTY_ARGUMENTS, "old names": OLD_NAMES, "parts": PARTS}
+#: What `rego.metadata` returns, and blocks that are refused.
+ANNOTATIONS = {
+    "the fields of a rule": means(
+        "# METADATA\n# title: x\n# description: |\n#  a\n#   b\n# organizations: [1, a]\n# authors:\n"
+        "# - John Doe <j@x>\n# - name: J\n# - {email: e}\n# related_resources:\n# - https://x/y\n"
+        '# - ref: https://z\n#   description: " Z "\n# custom:\n#   code: X401\n#   n: [1, 2.5, {a: b}]\n'
+        "q := rego.metadata.rule()",
+        q={
+            "authors": [{"email": "j@x", "name": "John Doe"}, {"name": "J"}, {"email": "e"}],
+            "custom": {"code": "X401", "n": [1, 2.5, {"a": "b"}]},
+            "description": "a\n b\n",
+            "organizations": ["1", "a"],
+            "related_resources": [{"ref": "https://x/y"}, {"description": "Z", "ref": "https://z"}],
+            "scope": "rule",
+            "title": "x",
+        },
+    ),
+    "no annotation": means("q := rego.metadata.rule()\nr := rego.metadata.chain()", q={}, r=[{"path": ["p", "r"]}]),
+    "a chain": means(
+        "# METADATA\n# title: x\n# scope: document\n\n# METADATA\n# title: x\n\n# METADATA\n"
+        "# description: y\nq := rego.metadata.chain()\nr := rego.metadata.rule() if q",
+        q=[
+            {"annotations": {"description": "y", "scope": "rule"}, "path": ["p", "q"]},
+            {"annotations": {"scope": "rule", "title": "x"}, "path": ["p", "q"]},
+            {"annotations": {"scope": "document", "title": "x"}, "path": ["p", "q"]},
+        ],
+        r={},
+    ),
+    "a chain through packages": means(
+        "q := data.p.a.q(1)",
+        "# METADATA\n# title: above\n# scope: subpackages\npackage p\n",
+        "# METADATA\n# title: of the package\npackage p.a\n\n# METADATA\n# title: x\n# schemas:\n"
+        "# - input: schema.foo\n# - data.x.y: {type: object}\n# labels: {a: 1}\n# entrypoint: true\n"
+        "q(x) := rego.metadata.chain()\n",
+        a={},
+        q=[
+            {"path": ["p", "a", "q"]},
+            {
+                "annotations": {
+                    "entrypoint": True,
+                    "labels": {"a": 1},
+                    "schemas": [
+                        {"path": ["input"], "schema": ["schema", "foo"]},
+                        {"definition": {"type": "object"}, "path": ["data", "x", "y"]},
+                    ],
+                    "scope": "document",
+                    "title": "x",
+                },
+                "path": ["p", "a", "q"],
+            },
+            {"annotations": {"scope": "package", "title": "of the package"}, "path": ["p", "a"]},
+            {"annotations": {"scope": "subpackages", "title": "above"}, "path": ["p"]},
+        ],
+    ),
+    "an else": means(
+        "# METADATA\n# title: x\n"
+        "q := 1 if { input.x == 2 } else := [rego.metadata.rule(), rego.metadata.chain()] if { true }",
+        q=[{}, [{"path": ["p", "q"]}]],
+    ),
+    "inside of terms": means(
+        "# METADATA\n# title: x\n"
+        "q contains [a, b] if { a := [y | y := rego.metadata.rule().title]; b := rego.metadata.chain()[0].path }",
+        q=[[["x"], ["p", "q"]]],
+    ),
+    "paths that are not constant": means(
+        '# METADATA\n# title: x\nq[k].r := rego.metadata.chain() if k := "a"\n# METADATA\n# title: x\n'
+        'a.b["c d"][1] := rego.metadata.chain()',
+        a={
+            "b": {"c d": {"1": [{"annotations": {"scope": "rule", "title": "x"}, "path": ["p", "a", "b", "c d", "1"]}]}}
+        },
+        q={"a": {"r": [{"annotations": {"scope": "rule", "title": "x"}, "path": ["p", "q"]}]}},
+    ),
+    "a condition": fails(
+        "rego_type_error",
+        "# METADATA\n# title: x\nq if not rego.metadata.rule()\nr if not rego.metadata.rule().title\n"
+        "s if rego.metadata.rule()",
+    ),
+    "an output": means("# METADATA\n# title: x\nq := y if rego.metadata.rule(y)", q={"scope": "rule", "title": "x"}),
+    "every rule by itself": means(
+        "# METADATA\n# title: x\ndefault q := 1\n# METADATA\n# title: b\nq := rego.metadata.rule() if true",
+        q={"scope": "rule", "title": "b"},
+    ),
+    "a rule called rego": means('rego := {"metadata": 1}\nq := rego.metadata', q=1, rego={"metadata": 1}),
+    "lines below a blank line": means(
+        "# METADATA\n# title: x\n\n# other\nq := rego.metadata.rule()", q={"scope": "rule", "title": "x"}
+    ),
+    "an indented block": means("q := rego.metadata.rule() if {\n\t# METADATA\n\t# title: x\n\ttrue\n}", q={}),
+    "a member that is not there": fails("rego_type_error", "# METADATA\n# title: x\nq if rego.metadata.rule().titel"),
+    "not YAML": fails("rego_parse_error", "# METADATA\n# title: [\nq := 1"),
+    "a tab": fails("rego_parse_error", "# METADATA\n#   title: x\n# \tdescription: y\nq := 1"),
+    "a blank line": fails("rego_parse_error", "# METADATA\n\nq := 1"),
+    "a list": fails("rego_parse_error", "# METADATA\n# - a\nq := 1"),
+    "a text": fails("rego_parse_error", "# METADATA\n# title:x\nq := 1"),
+    "a key twice": fails("rego_parse_error", "# METADATA\n# title: x\n# title: y\nq := 1"),
+    "an unknown scope": fails("rego_parse_error", "# METADATA\n# scope: foo\nq := 1"),
+    "nothing below": fails("rego_parse_error", "q := 1\n# METADATA\n# title: x"),
+    "nothing below in a body": fails("rego_parse_error", "q if {\n# METADATA\n# title: x\n\ttrue\n}"),
+    "an import below": fails("rego_parse_error", "# METADATA\n# title: x\nimport data.foo\nq := 1"),
+    "the scope of a package above a rule": fails(
+        "rego_parse_error", "# METADATA\n# title: x\n# scope: package\nq := 1"
+    ),
+    "the scope of a rule above a package": fails(
+        "rego_parse_error", "q := 1", "# METADATA\n# title: x\n# scope: rule\npackage p\n"
+    ),
+    "a package twice": fails(
+        "rego_type_error", "q := 1", "# METADATA\n# title: x\npackage p\n", "# METADATA\n# title: x\npackage p\n"
+    ),
+    "a document twice": fails(
+        "rego_type_error",
+        "# METADATA\n# title: x\n# scope: document\nq := 1 if input.x\n# METADATA\n# title: x\n"
+        "# scope: document\nq := 1",
+    ),
+    "an entrypoint of a rule": fails("rego_parse_error", "# METADATA\n# entrypoint: true\n# scope: rule\nq := 1"),
+    "a title that is no text": fails("rego_parse_error", "# METADATA\n# title: {a: 1}\nq := 1"),
+    "organizations that are no list": fails("rego_parse_error", "# METADATA\n# organizations: x\nq := 1"),
+    "a related resource without a URL": fails("rego_parse_error", "# METADATA\n# related_resources: [{}]\nq := 1"),
+    "an author without a name": fails("rego_parse_error", '# METADATA\n# authors: [""]\nq := 1'),
+    "custom that is no mapping": fails("rego_parse_error", "# METADATA\n# custom: x\nq := 1"),
+}
+
+TABLES = {"empty arguments": EMPTY_ARGUMENTS, "old names": OLD_NAMES, "parts": PARTS, "annotations": ANNOTATIONS}
 MEANINGS = {f"{title}: {name}": meaning for title, table in TABLES.items() for name, meaning in table.items()}
 
 

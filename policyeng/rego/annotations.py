@@ -13,13 +13,12 @@ from typing import Any
 from policyeng.rego.builtins import BuiltinError, load_function
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.lexer import PARSE_ERROR, Comment
-from policyeng.rego.numbers import parse_number
-from policyeng.rego.syntax import Import, Module, Node, Number, Ref, Rule, Scalar, Var
-from policyeng.rego.values import Value, is_number, number_text, type_name
+from policyeng.rego.syntax import Import, Module, Node, Number, Ref, Rule, Scalar, Var, constant_names, root_name
+from policyeng.rego.values import Value, is_number, number_text, to_text, type_name
 
 _PLACES = {"rule": "rule", "document": "rule", "package": "package", "subpackages": "package"}
 _SCOPES = "`rule`, `document`, `package` or `subpackages`"
-Path = tuple[Value, ...]
+Path = tuple[str, ...]
 
 
 class _Fault(Exception):  # noqa: N818  # never leaves this module
@@ -74,14 +73,12 @@ class Annotations:
             first: the same, or the rule whose `else` it is.
         """
         path, package = _path_of(module, first), _package_of(module)
-        found: list[dict[str, Any]] = [{"path": list(path), "annotations": own.fields} for own in self._blocks(rule)]
+        blocks = self._rules.get(id(rule), [])[::-1]
+        found: list[dict[str, Any]] = [{"path": list(path), "annotations": own.fields} for own in blocks]
         around = [self._paths.get(path), self._packages.get(package)]
         around += [self._paths.get(package[:count]) for count in range(len(package), 0, -1)]
         found = found or [{"path": list(path)}]
         return found + [{"path": list(each.path), "annotations": each.fields} for each in around if each is not None]
-
-    def _blocks(self, rule: Rule) -> list[Annotation]:
-        return self._rules.get(id(rule), [])[::-1]
 
     def _add(self, module: Module) -> None:
         blocks = list(_blocks_of(module))
@@ -133,16 +130,22 @@ class Annotations:
 
 
 def _package_of(module: Module) -> Path:
-    return tuple(part.value for part in module.package.path if isinstance(part, Scalar))
+    return constant_names(module.package.path)
 
 
 def _path_of(module: Module, rule: Rule) -> Path:
     ref = rule.head.ref
-    path: list[Value] = [*_package_of(module), ref.head.name if isinstance(ref.head, Var) else ""]
+    path = [*_package_of(module), root_name(ref)]
     for part in ref.path:
         if not isinstance(part, Scalar | Number):
             break
-        path.append(part.value if isinstance(part, Scalar) else parse_number(part.text))
+        path.append(
+            part.text
+            if isinstance(part, Number)
+            else part.value
+            if isinstance(part.value, str)
+            else to_text(part.value)
+        )
     return tuple(path)
 
 
@@ -178,6 +181,10 @@ def _read(comments: list[Comment]) -> dict[str, Any]:
         raise _Fault(f"the METADATA block is not YAML: {error}") from error
     if not isinstance(stated, dict):
         raise _Fault(f"the METADATA block is {_described(stated)}: write lines such as `title: ...`")
+    lines = [line.partition(":")[0].strip() for line in text.splitlines() if not line.startswith((" ", "\t", "#", "-"))]
+    for name in _FIELDS:
+        if lines.count(name) > 1:
+            raise _Fault(f"`{name}` is twice in the METADATA block: remove one of them")
     found = {name: read(name, stated[name]) for name, read in _FIELDS.items() if stated.get(name) is not None}
     return {name: value for name, value in found.items() if value not in (None, "", False, [], {})}
 
@@ -227,7 +234,9 @@ def _resource(name: str, value: Value) -> dict[str, str]:
     if isinstance(value, dict):
         found = _pair(value, "ref", "description")
     if "ref" not in found:
-        raise _Fault(f"an entry of `{name}` in the METADATA block has no `ref`: write a URL, or `ref` and `description`")
+        raise _Fault(
+            f"an entry of `{name}` in the METADATA block has no `ref`: write a URL, or `ref` and `description`"
+        )
     return found
 
 
@@ -239,7 +248,9 @@ def _author(name: str, value: Value) -> dict[str, str]:
         email = words.pop()[1:-1] if words[-1].startswith("<") and words[-1].endswith(">") else ""
         found = {part: text for part, text in (("name", " ".join(words)), ("email", email)) if text}
     if not found:
-        raise _Fault(f"an entry of `{name}` in the METADATA block has neither a name nor an email: write `Name <email>`")
+        raise _Fault(
+            f"an entry of `{name}` in the METADATA block has neither a name nor an email: write `Name <email>`"
+        )
     return found
 
 
@@ -251,7 +262,9 @@ def _schema(name: str, value: Value) -> dict[str, Value]:
         return {"path": _reference(name, path), "definition": schema}
     reference = _reference(name, schema)
     if reference[:1] != ["schema"]:
-        raise _Fault(f"`{schema}` in `{name}` in the METADATA block is no reference to a schema, such as `schema.input`")
+        raise _Fault(
+            f"`{schema}` in `{name}` in the METADATA block is no reference to a schema, such as `schema.input`"
+        )
     return {"path": _reference(name, path), "schema": reference}
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType
 
+from policyeng.rego.annotations import Annotations
 from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.compiler import Compiler, length_of
-from policyeng.rego.errors import Diagnostic, ModuleText, RegoError, remember_text
+from policyeng.rego.errors import ModuleText, RegoError, remember_text
 from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.program import Cover, Print, Program
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
@@ -139,7 +140,8 @@ def link(
     modules = list(parsed)
     for module in modules:
         remember_text(module.source.file, module.source.text)
-    faults: list[Diagnostic] = []
+    annotations = Annotations(modules)
+    faults = list(annotations.faults)
     siblings: dict[tuple[str, ...], set[str]] = {}
     for module in modules:
         own = siblings.setdefault(constant_names(module.package.path), set())
@@ -147,9 +149,8 @@ def link(
     definitions: list[Definition] = []
     for module in modules:
         try:
-            definitions += resolve_module(
-                module, siblings[constant_names(module.package.path)], signatures(), strict=strict
-            )
+            own = siblings[constant_names(module.package.path)]
+            definitions += resolve_module(module, own, signatures(), strict=strict, annotations=annotations)
         except RegoError as error:
             faults += error.diagnostics
     root = build_tree(siblings, definitions)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from policyeng.rego.annotations import Annotations
 from policyeng.rego.builtins import signatures
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.paths import write_part
@@ -41,6 +42,7 @@ from policyeng.rego.syntax import (
     With,
     children_of,
     constant_names,
+    constant_term,
     dotted_name,
     pattern_variables,
     results_of,
@@ -50,6 +52,7 @@ from policyeng.rego.syntax import (
 COMPILE_ERROR = "rego_compile_error"
 TYPE_ERROR = "rego_type_error"
 _ROOTS = frozenset(("data", "input"))
+_METADATA = frozenset(("rego.metadata.chain", "rego.metadata.rule"))
 _KEYWORD_ROOTS = frozenset(("future", "rego"))
 
 
@@ -105,7 +108,12 @@ def operator_name(call: Call) -> str | None:
 
 
 def resolve_module(
-    module: Module, siblings: Iterable[str], builtins: Iterable[str], *, strict: bool
+    module: Module,
+    siblings: Iterable[str],
+    builtins: Iterable[str],
+    *,
+    strict: bool,
+    annotations: Annotations | None = None,
 ) -> list[Definition]:
     """Resolve the rules of a module.
 
@@ -114,11 +122,13 @@ def resolve_module(
         siblings: names of rules of the same package in any module.
         builtins: names of all builtins.
         strict: refuse unused imports, variables and arguments, too.
+        annotations: of the program; those of the module alone where there are none.
 
     Raises:
         RegoError: names that OPA refuses.
     """
     resolver = _Resolver(module, siblings, builtins, strict=strict)
+    resolver.annotations = annotations or Annotations([module])
     found = [resolver.definition(rule) for rule in module.rules]
     resolver.check_imports()
     if resolver.faults:
@@ -189,6 +199,9 @@ class _Resolver:
         self.faults: list[Diagnostic] = []
         self.count = 0
         self.computed_arguments: list[tuple[Var, Term]] = []
+        self.annotations: Annotations | None = None
+        #: The rule that is being resolved, and the one whose `else` it is.
+        self.rules: tuple[Rule, Rule] | None = None
         self.builtins = frozenset(builtins)
         self.imports = [imported for imported in module.imports if root_name(imported.path) not in _KEYWORD_ROOTS]
         self.used: set[str] = set()
@@ -227,6 +240,7 @@ class _Resolver:
         current: Rule | None = rule
         unused = {name for name in arguments_scope.names if not name.startswith("$")}
         while current is not None:
+            self.rules = current, rule
             scope = _NameScope(None, arguments_scope.declares | _declared(current.body))
             scope.names = {name: _Name(entry.name, entry.kind) for name, entry in arguments_scope.names.items()}
             # What a head uses is not unused.
@@ -345,6 +359,11 @@ class _Resolver:
                     return
                 assigned = True
                 resolved = self.assignment(value, scope, extra)
+            case Call() if (constant := self.metadata(value, scope)) is not None:
+                resolved = constant
+                if value.arguments:
+                    output = self.term(value.arguments[0], scope, extra)
+                    resolved = _equality(value.start, value.end, output, constant)
             case Call():
                 resolved = self.call(value, scope, extra)
             case _:
@@ -533,6 +552,19 @@ class _Resolver:
         arguments = [self.term(argument, scope, support) for argument in call.arguments]
         return Call(call.start, call.end, operator, arguments)
 
+    def metadata(self, call: Call, scope: _NameScope) -> Term | None:
+        """Return what a call of `rego.metadata.rule` or `rego.metadata.chain` is, which follows from the text."""
+        name = operator_name(call)
+        if name not in _METADATA or len(call.arguments) > 1 or scope.has("rego") or "rego" in self.globals:
+            return None
+        if self.annotations is None or self.rules is None:
+            self.fail(call.start, f"{name} is about the rule that calls it: call it in a rule")
+            return Object(call.start, call.end, [])
+        rule, first = self.rules
+        if name == "rego.metadata.rule":
+            return constant_term(self.annotations.rule(rule), call.start, call.end)
+        return constant_term(self.annotations.chain(self.module, rule, first), call.start, call.end)
+
     def check_deprecated(self, call: Call) -> None:
         name = operator_name(call)
         if name in self.builtins and signatures()[name].get("deprecated"):
@@ -547,6 +579,8 @@ class _Resolver:
                 return self.variable(term, scope)
             case Ref():
                 return self.ref(term, scope, support)
+            case Call() if not term.arguments and (constant := self.metadata(term, scope)) is not None:
+                return self.capture(constant, support)
             case Call():
                 resolved = self.call(term, scope, support)
                 output = self.fresh(term.start, term.end)

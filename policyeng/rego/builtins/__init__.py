@@ -22,8 +22,6 @@ REFUSED = {
     "net.lookup_ip_addr": "put the addresses into the input",
     "opa.runtime": "put what it would read into the input",
     "rand.intn": "the same input must give the same result",
-    "rego.metadata.chain": "put what a policy needs of its annotations into a rule",
-    "rego.metadata.rule": "put what a policy needs of its annotations into a rule",
     "rego.parse_module": "a policy reads its input, not other policies",
     "time.now_ns": "put the time into the input",
     "uuid.rfc4122": "the same input must give the same result",
