@@ -16,6 +16,7 @@ import pytest
 from policyeng import rego
 from policyeng.engines.embedded import LIMITS
 from policyeng.rego.budget import EvaluationLimits
+from policyeng.rego.builtins import BuiltinError
 from policyeng.rego.values import to_json
 from tests.growth import steps
 
@@ -417,3 +418,51 @@ def test_members_of_a_set_are_not_each_evaluated_by_a_loop() -> None:
 
     small, large = (steps(work(size)) for size in (50, 200))
     assert large < 5 * small
+
+
+NOW = "now := time.now_ns() / 1000000000\n"
+SENT = 'a := http.send({"url": "x"}).x\n'
+REPLACED = {
+    "the time of the evaluation": (f"{NOW}r := now", 1767225600),
+    "a replaced time": (f"{NOW}r := x if x := now with time.now_ns as 5000000000", 5),
+    "both times": (f"{NOW}r := [now, x] if x := now with time.now_ns as 5000000000", [1767225600, 5]),
+    "a value": (SENT + 'r := x if x := a with http.send as {"x": 1}', 1),
+    "a function": (SENT + 'f(request) := {"x": request.url}\nr := x if x := a with http.send as f', "x"),
+    "no call": (SENT + 'r := 1 if input.no else := 2\nt if a with http.send as {"x": 1}', 2),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_a_refused_builtin_may_be_replaced(name: str) -> None:
+    """What the same input gives is the same, so a program that replaces it is accepted."""
+    module, value = REPLACED[name]
+    program = rego.compile({"p.rego": f"package p\n{module}\n"}, has_time=True)
+    for _ in range(2):
+        found = program.query("data.p.r", {"no": False}, "2026-01-01T00:00:00Z")
+        assert found == value
+    assert program.query("data.p.r", {"no": False}, "2026-01-02T00:00:00Z") is not rego.UNDEFINED
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("r := time.now_ns()", "time.now_ns"),
+        (SENT + 'r := a\nt if a with http.send as {"x": 1}', "http.send"),
+        (SENT + 'r := 1 if not a\nt if a with http.send as {"x": 1}', "http.send"),
+    ],
+)
+def test_a_refused_builtin_that_is_called_is_an_error(module: str, name: str) -> None:
+    """Also where errors of builtins are undefined: nothing says what it would give."""
+    program = rego.compile({"p.rego": f"package p\n{module}\n"}, has_time=True)
+    with pytest.raises(
+        rego.EvaluationError, match=f"{name} is refused: put .* or replace it by `with {name} as"
+    ) as raised:
+        program.query("data.p.r", {})
+    assert (raised.value.file, raised.value.code) == ("p.rego", "eval_builtin_error")
+    assert not isinstance(raised.value.__cause__, BuiltinError)
+
+
+def test_the_time_is_refused_where_there_is_none() -> None:
+    """A program that is never given a time refuses it when it is loaded."""
+    with pytest.raises(rego.RegoError, match=r"time\.now_ns is refused: put the time into the input"):
+        rego.compile({"p.rego": "package p\nr := time.now_ns()\n"})

@@ -195,6 +195,7 @@ class PolicyReach(NamedTuple):
         workloads: workloads among that, by their own name.
         collected: `metrics` and `quotas`, where its text or one that it leads to names them at all.
         types: ARM types outside `facts.coverage.LISTED` that it may look up, in lower case, and namespaces.
+        now: the builtin `time.now_ns`.
     """
 
     workspace: bool
@@ -203,6 +204,7 @@ class PolicyReach(NamedTuple):
     workloads: bool
     collected: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
+    now: bool = False
 
 
 EVERYTHING = PolicyReach(workspace=True, clock=True, others=True, workloads=True, collected=frozenset(_COLLECTED))
@@ -254,12 +256,15 @@ def _in_rego(package: str, reads: Mapping[str, _Reads]) -> PolicyReach:
             types |= reads[here].types
             waiting += reads[here].packages
     looked_up = frozenset((*types, *find_referenced(words)))
+    # The builtin `time.now_ns` is the time of the evaluation, too, also where the input has none.
+    now = "now_ns" in words
     if "" in inputs:
-        return EVERYTHING._replace(types=looked_up)
+        return EVERYTHING._replace(types=looked_up, now=now)
     parts = [tuple(name.split(".")) for name in inputs]
     collected = frozenset(name for name, named in _COLLECTED.items() if not words.isdisjoint(named))
     of_snapshot = {part[1:2] for part in parts if part[0] == _SNAPSHOT}
-    return _find_reachable({part[0] for part in parts}, of_snapshot, collected)._replace(types=looked_up)
+    found = _find_reachable({part[0] for part in parts}, of_snapshot, collected)
+    return found._replace(types=looked_up, now=now, clock=found.clock or now)
 
 
 def _find_reachable(members: set[str], of_snapshot: set[tuple[str, ...]], collected: frozenset[str]) -> PolicyReach:

@@ -284,8 +284,8 @@ def reads_clock(policy: Policy, reach: PolicyReach) -> bool:
         reach: what it can read of its input.
     """
     if policy.rules:
-        # A document that is evaluated as it is has no clock; the compiler refuses builtins that read one.
-        return reach.clock and policy.input_form == "policy"
+        # A document that is evaluated as it is has no clock.
+        return reach.now or (reach.clock and policy.input_form == "policy")
     return reach.clock or not _is_pure(policy)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
-from policyeng.rego.builtins import REFUSED, signatures
+from policyeng.rego.builtins import NOW, REFUSED, explain_refusal, signatures
 from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import COMPILE_ERROR, TYPE_ERROR, Definition, operator_name
 from policyeng.rego.syntax import (
@@ -77,11 +77,13 @@ class Checker:
         types: of the rules, once they are inferred.
     """
 
-    def __init__(self, root: DataNode, *, allow_print: bool, refused: dict[str, str] | None = None) -> None:
+    def __init__(self, root: DataNode, *, allow_print: bool, refused: Container[str] | None = None) -> None:
         """Take the rules."""
         self.root = root
         self.allow_print = allow_print
         self.refused = REFUSED if refused is None else refused
+        #: Calls of builtins that are refused, unless a modifier replaces them.
+        self.refused_calls: list[tuple[str, Diagnostic]] = []
         self.faults: list[Diagnostic] = []
         self.replaced: set[tuple[str, ...] | str] = set()
         self.reads: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
@@ -106,6 +108,7 @@ class Checker:
         for node in self.root.below():
             for definition in [*node.definitions, *node.dynamic]:
                 self.check_definition(node, definition)
+        self.faults += [fault for name, fault in self.refused_calls if name not in self.replaced]
         self._check_recursion()
 
     def check_definition(self, node: DataNode, definition: Definition) -> None:
@@ -126,8 +129,10 @@ class Checker:
     def check_body(self, source: ModuleText, body: Body) -> None:
         """Check the calls and modifiers of a query."""
         reads = self.reads.setdefault((), set())
+        self.refused_calls = []
         for expression in walk_expressions(body):
             self._check_expression(source, expression, (), reads)
+        self.faults += [fault for name, fault in self.refused_calls if name not in self.replaced]
 
     def _check_expression(
         self, source: ModuleText, expression: Expr, path: tuple[str, ...], reads: set[tuple[str, ...]]
@@ -136,7 +141,9 @@ class Checker:
             self._note(term, path, reads)
         if isinstance(expression.value, Call):
             self._check_call(source, expression, expression.value)
-            if operator_name(expression.value) is None:
+            if operator_name(expression.value) == NOW:
+                self.reads_input.add(path)
+            elif operator_name(expression.value) is None:
                 reads.add(constant_names(expression.value.operator.path))
         for modifier in expression.withs:
             self._check_modifier(source, modifier, reads)
@@ -171,10 +178,8 @@ class Checker:
     def _check_call(self, source: ModuleText, expression: Expr, call: Call) -> None:
         name = operator_name(call)
         shown = name if name is not None else path_text(call.operator.path)
-        if name in self.refused:
-            message = f"{name} is refused: {self.refused[name]}"
-            self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
-            return
+        if name is not None and name in self.refused:
+            self.refused_calls.append((name, Diagnostic(TYPE_ERROR, explain_refusal(name), source, call.start)))
         if name in {"print", "internal.print"}:
             if not self.allow_print:
                 message = "print is for tests: remove the call, or run it with `policyeng test`"
@@ -196,9 +201,8 @@ class Checker:
     def _check_modifier(self, source: ModuleText, modifier: With, reads: set[tuple[str, ...]]) -> None:
         target = modifier.target
         head = root_name(target)
-        if isinstance(modifier.value, Call) and (name := operator_name(modifier.value)) in self.refused:
-            message = f"{name} is refused: {self.refused[name]}"
-            self.faults.append(Diagnostic(TYPE_ERROR, message, source, modifier.value.start))
+        if isinstance(modifier.value, Call) and (name := operator_name(modifier.value) or "") in self.refused:
+            self.faults.append(Diagnostic(TYPE_ERROR, explain_refusal(name), source, modifier.value.start))
         if isinstance(modifier.value, Ref) and root_name(modifier.value) == "data":
             node = self.root.find(constant_names(modifier.value.path))
             if node is not None and node.is_function:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from types import CodeType
 from typing import Any
 
-from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
+from policyeng.rego.builtins import NOW, BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
 from policyeng.rego.compiled import Compiled, Mask, PartialRule
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
@@ -868,6 +868,8 @@ class _Writer:
             if isinstance(part, _COMPREHENSIONS) or (isinstance(part, Var) and part.name not in names):
                 return False
             if isinstance(part, Ref) and isinstance(part.head, Var) and part.head.name in {"input", "data"}:
+                return False
+            if isinstance(part, Call) and operator_name(part) == NOW:
                 return False
             if isinstance(part, Call) and operator_name(part) is None:
                 node = self.compiler.root.find(constant_names(part.operator.path))

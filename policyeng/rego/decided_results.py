@@ -395,6 +395,11 @@ class MarkedThread(Thread):
         for name, short in compiled.builtins.items():
             self.globals[short] = guard(name, self.globals[short])
 
+    def now(self) -> Value:
+        """Return the time of the evaluation, and record that it was read."""
+        self.recorder.read("input", "/as_of", "value")
+        return super().now()
+
     def call(self, function: Callable[[], Value]) -> Value:
         """Return what a function of the compiled code gives.
 

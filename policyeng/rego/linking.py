@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from policyeng.rego.annotations import Annotations
-from policyeng.rego.builtins import signatures
+from policyeng.rego.builtins import NOW, REFUSED, signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.compiler import Compiler, length_of
@@ -100,6 +100,7 @@ def compile_modules(
     version: int = 1,
     strict: bool = False,
     print_: Print | None = None,
+    has_time: bool = False,
 ) -> Program:
     """Compile modules to a program.
 
@@ -109,13 +110,14 @@ def compile_modules(
         version: of Rego, where a module does not state its own: 0 or 1.
         strict: refuse what OPA refuses in strict mode, too.
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
+        has_time: evaluations are given a time, which `time.now_ns()` returns; without it, a call is refused.
 
     Raises:
         RegoError: with everything that is wrong.
         LibraryError: a builtin needs a library that is not installed.
     """
     parsed = [parse_module(file, text, version) for file, text in modules.items()]
-    return link(parsed, {} if data is None else data, strict=strict, print_=print_)
+    return link(parsed, {} if data is None else data, strict=strict, print_=print_, has_time=has_time)
 
 
 def link(
@@ -126,6 +128,7 @@ def link(
     print_: Print | None = None,
     cover: Cover | None = None,
     names: Mapping[str, str] | None = None,
+    has_time: bool = False,
 ) -> Program:
     """Compile parsed modules to a program; see `compile_modules`.
 
@@ -136,6 +139,7 @@ def link(
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
         cover: called with the place of each expression and head that is evaluated.
         names: how errors of evaluations name files, where it is not as parsed.
+        has_time: evaluations are given a time, which `time.now_ns()` returns.
     """
     modules = list(parsed)
     for module in modules:
@@ -157,7 +161,8 @@ def link(
     faults += conflicts(root)
     if faults:
         raise RegoError(*faults)
-    checker = Checker(root, allow_print=print_ is not None)
+    refused = REFUSED.keys() - ({NOW} if has_time else set())
+    checker = Checker(root, allow_print=print_ is not None, refused=refused)
     checker.check()
     faults += checker.faults
     unknown = {(fault.source.file, fault.offset) for fault in faults}

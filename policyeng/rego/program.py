@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from policyeng.rego import runtime, values
 from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, EvaluationLimits, charge
-from policyeng.rego.builtins import BuiltinError, load_function, load_pattern
+from policyeng.rego.builtins import NOW, BuiltinError, RefusedBuiltinError, load_function, load_pattern
 from policyeng.rego.compiled import Compiled, PartialRule
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.markers import Cause, Undecided
@@ -34,7 +34,7 @@ _MOST_PARTS = 2
 #: Characters of a line that an error repeats.
 _LONGEST_LINE = 120
 #: Errors of values, which end an evaluation that reaches them.
-ERRORS = (BuiltinError, runtime.ConflictError, NumberTooLargeError)
+ERRORS = (BuiltinError, RefusedBuiltinError, runtime.ConflictError, NumberTooLargeError)
 _EVALUATION_ERRORS = (*ERRORS, BudgetExceededError)
 
 
@@ -99,6 +99,7 @@ class Thread:
         self.kept: dict[int, Any] = {}
         #: How much of the code of queries it has.
         self.loaded = 0
+        self.time: Value = None
         self.globals: dict[str, Any] = {
             "__builtins__": {
                 name: __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name)
@@ -181,7 +182,7 @@ class Thread:
             self.globals[short] = runtime.look_up(self._data, path)
         for name, short in compiled.builtins.items():
             if short not in self.globals:
-                self.globals[short] = load_function(name)
+                self.globals[short] = self.now if name == NOW else load_function(name)
         for text, short in compiled.patterns.items():
             if short not in self.globals:
                 self.globals[short] = self._compiled_later(text, short)
@@ -215,10 +216,25 @@ class Thread:
         function: Callable[[], Value] = self.globals[f"{self._rules[read_path(path)]}_"]
         return function
 
-    def begin(self, input_: Value, limits: EvaluationLimits = UNLIMITED) -> None:
-        """Begin an evaluation: what rules gave for another input is forgotten, and what was used is not counted."""
+    def now(self) -> Value:
+        """Return what `time.now_ns()` is: the time of the evaluation.
+
+        Raises:
+            RefusedBuiltinError: it has none.
+        """
+        return load_function("time.parse_rfc3339_ns" if self.time is not None else NOW)(self.time)
+
+    def begin(self, input_: Value, limits: EvaluationLimits = UNLIMITED, time: Value = None) -> None:
+        """Begin an evaluation: what rules gave for another input is forgotten, and what was used is not counted.
+
+        Args:
+            input_: the document `input`.
+            limits: of the evaluation.
+            time: of the evaluation, as in RFC 3339, for `time.now_ns()`.
+        """
         space, weights, steps = self.globals, self.weights, self.steps
         space["INPUT"] = input_
+        self.time = time
         space["CACHE"].clear()
         self._part_counts.clear()
         if weights.weighed:
@@ -568,12 +584,18 @@ class Program:
         found = self._local.thread = Thread(self.compiled, self._data, self._print, self._cover, self._names)
         return found
 
-    def query(self, path: str, input: Value = UNDEFINED) -> Value:  # noqa: A002  # the name that Rego has for it
+    def query(
+        self,
+        path: str,
+        input: Value = UNDEFINED,  # noqa: A002  # the name that Rego has for it
+        time: str | None = None,
+    ) -> Value:
         """Return the value of a rule or document below `data`, or `UNDEFINED`.
 
         Args:
             path: such as `data.authz.allow`, `data.hooks["test.target"].deny` or `data.authz.roles[0]`.
             input: the document `input`; `UNDEFINED` for none.
+            time: of the evaluation, as in RFC 3339, for `time.now_ns()`.
 
         Raises:
             EvaluationError: a builtin, a conflict or a limit ended it.
@@ -588,7 +610,7 @@ class Program:
             with self._lock:
                 self._later += self._linked.compile_part(names)
         self._load_later(thread)
-        thread.begin(input)
+        thread.begin(input, time=time)
         return thread.call(partial(thread.reach, (), names))
 
     def _load_later(self, thread: Thread) -> None:

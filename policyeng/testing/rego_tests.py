@@ -106,7 +106,9 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
             for rule in _find_tests(module):
                 _report_cases(rule)
         modules = modules_of(bundle)
-        program = link([*modules, *tests], bundle.data, print_=print_, cover=reached.add if cover else None)
+        program = link(
+            [*modules, *tests], bundle.data, print_=print_, cover=reached.add if cover else None, has_time=True
+        )
     except RegoError as error:
         raise EngineError(f"the bundle and its tests do not compile:\n{error}", place=(bundle.name,)) from error
     own = [module for module in modules if any(Path(module.source.file).is_relative_to(folder) for folder in folders)]
