@@ -466,3 +466,50 @@ def test_the_time_is_refused_where_there_is_none() -> None:
     """A program that is never given a time refuses it when it is loaded."""
     with pytest.raises(rego.RegoError, match=r"time\.now_ns is refused: put the time into the input"):
         rego.compile({"p.rego": "package p\nr := time.now_ns()\n"})
+
+
+CONFLICTS = {
+    "of two rules": (
+        'r := 1 if input.x\nr := "two" if input.x',
+        'rule data.p.r produced conflicting values: 1 at p.rego:2, "two" at p.rego:3',
+    ),
+    "of one rule": (
+        "r := x if some x in [1, 2]",
+        "rule data.p.r produced conflicting values: 1 at p.rego:2, 2 at p.rego:2",
+    ),
+    "of an else": (
+        "r := 1 if input.x\nr := 2 if not input.x\nelse := 3",
+        "rule data.p.r produced conflicting values: 1 at p.rego:2, 3 at p.rego:3",
+    ),
+    "of a function": (
+        "f(x) := x if x\nf(x) := x + 1 if x\nr := f(1)",
+        "function data.p.f produced conflicting values: 1 at p.rego:2, 2 at p.rego:3",
+    ),
+    "of a key": (
+        'r[k] := v if { k := "a"; some v in [1, 2] }',
+        'object keys must be unique: "a" has the values 1 and 2',
+    ),
+    "of long values": (
+        "r := x if some x in [1, numbers.range(1, 100)]",
+        f"1 at p.rego:2, {str(list(range(1, 100)))[:80]}... at p.rego:2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_a_conflict_names_values_and_places(name: str) -> None:
+    """Of both values, so that nobody has to guess which rule gives which."""
+    module, message = CONFLICTS[name]
+    with pytest.raises(rego.EvaluationError, match=re.escape(message)) as raised:
+        compiled(module).query("data.p.r", {"x": 1})
+    assert raised.value.code == "eval_conflict_error"
+
+
+def test_a_rule_at_the_path_of_base_data_names_both() -> None:
+    """Where the rule is, and where in the data the value is."""
+    modules = {"p.rego": "package p\n\nlimits.a.b := 1\n"}
+    with pytest.raises(rego.RegoError) as raised:
+        rego.compile(modules, {"p": {"limits": {"a": 2}}})
+    text = str(raised.value)
+    assert text.startswith("p.rego:3:1: rego_compile_error: conflicting rule for data path p/limits/a/b found\n")
+    assert "hint: the base data has a value at data.p.limits.a: rename the rule data.p.limits.a.b or remove" in text

@@ -413,7 +413,32 @@ ANNOTATIONS = {
     "custom that is no mapping": fails("rego_parse_error", "# METADATA\n# custom: x\nq := 1"),
 }
 
-TABLES = {"empty arguments": EMPTY_ARGUMENTS, "old names": OLD_NAMES, "parts": PARTS, "annotations": ANNOTATIONS}
+#: Base data at the path of a rule.
+BASE_DATA = {
+    "an object": fails(
+        "rego_compile_error", 'limits[k] := v if some k, v in {"a": 1}', data={"p": {"limits": {"b": 2}}}
+    ),
+    "a value": fails("rego_compile_error", "limits := 1", data={"p": {"limits": 2}}),
+    "an undefined rule": fails("rego_compile_error", "limits := 1 if input.no", data={"p": {"limits": 2}}),
+    "other members of the package": means("limits := 1", data={"p": {"other": 2}}, limits=1, other=2),
+    "a function": fails("rego_compile_error", "f(x) := 1", data={"p": {"f": 2}}),
+    "a set": fails("rego_compile_error", "s contains 1", data={"p": {"s": [1]}}),
+    "a value above a rule": fails("rego_compile_error", "a.b.c := 1", data={"p": {"a": {"b": 2}}}),
+    "a value next to a rule": means("a.b.c := 1", data={"p": {"a": {"b": {"d": 2}}}}, a={"b": {"c": 1, "d": 2}}),
+    "a value at the place of the package": fails("rego_compile_error", "r := 1", data={"p": [1]}),
+    "a value at the place of a package without rules": means("r := 1", "package q.s\n", data={"q": 5}, r=1),
+    "variables in the head": fails("rego_compile_error", 'a[x].c := 1 if x := "b"', data={"p": {"a": {"z": 1}}}),
+    "keys that are no strings": means("a[1] := 1", data={"p": {"a": {"z": 1}}}, a={"1": 1, "z": 1}),
+    "null": fails("rego_compile_error", "r := 1", data={"p": {"r": None}}),
+}
+
+TABLES = {
+    "empty arguments": EMPTY_ARGUMENTS,
+    "old names": OLD_NAMES,
+    "parts": PARTS,
+    "annotations": ANNOTATIONS,
+    "base data": BASE_DATA,
+}
 MEANINGS = {f"{title}: {name}": meaning for title, table in TABLES.items() for name, meaning in table.items()}
 
 

@@ -45,7 +45,7 @@ from policyeng.rego.syntax import (
     root_name,
     walk_terms,
 )
-from policyeng.rego.tree import DataNode
+from policyeng.rego.tree import DataNode, path_text
 from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
@@ -445,7 +445,10 @@ class Compiler:
                         for branch in definition.branches:
                             self._branch(inner, definition, branch, ends=True, same=False)
                         inner.line("return found")
-                    writer.line(f"found = agree(found, {name}({arguments}))")
+                    writer.line(f"other = {name}({arguments})")
+                    writer.line("if other is not UNDEFINED:")
+                    with writer.indented():
+                        self._agree(writer, definition, definition.branches[0], "other")
         if same:
             writer.end_parts()
         defaults = [definition for definition in definitions if definition.default]
@@ -480,13 +483,21 @@ class Compiler:
                 if same or (ends and not writer.loops):
                     writer.line(f"return {code}")
                 else:
-                    writer.line(f"found = agree(found, {code})")
+                    self._agree(writer, definition, branch, code)
 
             writer.require_index(branch.body, [value])
             with writer.in_order(branch.body if same else []):
                 writer.body(branch.body, succeed)
         if ends and not same:
             writer.line("if found is not UNDEFINED: return found")
+
+    def _agree(self, writer: _Writer, definition: Definition, branch: Branch, code: str) -> None:
+        """Write what takes a value of a rule or function, or compares it with the one that there is."""
+        kind = "rule" if definition.arguments is None else "function"
+        line = definition.source.position(branch.start)[0]
+        place = self.scalar((f"{kind} {path_text(definition.path)}", definition.source.file, line))
+        writer.line(f"if found is UNDEFINED: found = {code}; at = {place}")
+        writer.line(f"else: agree(found, {code}, at, {place})")
 
     def _document(self, writer: _Writer, node: DataNode, mask: Mask = ()) -> None:
         """Write what builds the object at a path from the rules below it, or its part at keys that are arguments.

@@ -157,12 +157,6 @@ def _is_less(left: Value, right: Value) -> bool:
     return bool(sort_key(left) < sort_key(right))
 
 
-def _agree(first: Value, second: Value) -> Value:
-    if type(first) in MARKERS:
-        _touched(first)
-    return _RUNTIME["agree"](first, second) if first is not UNDEFINED else second
-
-
 def _finish(found: Value, base: Value) -> Value:
     return runtime.finish(found, markers.resolve(base))
 
@@ -183,7 +177,6 @@ _SPACE.update(_RUNTIME)
 
 _NAMES: dict[str, Value] = {
     **{name: function for name, function in _RUNTIME.items() if name != "_level"},
-    "agree": _agree,
     "equal": markers.equal,
     "finish": _finish,
     "is_collection": lambda value: value.__class__ in (list, dict, set),

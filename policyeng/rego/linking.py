@@ -18,7 +18,7 @@ from policyeng.rego.program import Cover, Print, Program
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
-from policyeng.rego.tree import DataNode, build_tree, conflicts
+from policyeng.rego.tree import DataNode, build_tree, conflicts, data_conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import Value
 
@@ -159,6 +159,7 @@ def link(
             faults += error.diagnostics
     root = build_tree(siblings, definitions)
     faults += conflicts(root)
+    faults += data_conflicts(root, data)
     if faults:
         raise RegoError(*faults)
     refused = REFUSED.keys() - ({NOW} if has_time else set())

@@ -262,10 +262,10 @@ class Thread:
     def _located(self, error: Value) -> EvaluationError:
         """Return an error with the name of its builtin and the place in the policy."""
         found = _place(error, self.globals)
+        message = error.describe(self._names) if isinstance(error, runtime.ConflictError) else str(error)
         if found is None:
-            return EvaluationError(error.code, str(error))
+            return EvaluationError(error.code, message)
         file, line = found.tb_frame.f_code.co_filename, found.tb_lineno
-        message = str(error)
         if isinstance(error, BuiltinError) and (name := self._builtin_at(found)):
             message = f"{name}: {message.removeprefix(f'{name}: ')}"
         text = linecache.getline(file, line).strip()
