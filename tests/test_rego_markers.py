@@ -514,7 +514,7 @@ def test_what_is_read_as_a_whole() -> None:
 
 
 #: What has no function, because the compiler writes it in the place of the call.
-IN_PLACE = {"assign", "eq", "internal.test_case", "print"}
+IN_PLACE = {"assign", "eq", "internal.test_case", "print", "rego.metadata.chain", "rego.metadata.rule"}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=range(len(OPERATIONS)))

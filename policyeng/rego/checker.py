@@ -19,13 +19,14 @@ from policyeng.rego.syntax import (
     Ref,
     Scalar,
     Term,
+    Var,
     With,
     constant_names,
     root_name,
     walk_terms,
 )
 from policyeng.rego.tree import DataNode, path_text
-from policyeng.rego.types import Tree
+from policyeng.rego.types import Tree, from_json, text
 
 RECURSION_ERROR = "rego_recursion_error"
 
@@ -188,6 +189,8 @@ class Checker:
         arity = self.arity(call)
         if arity is None:
             hints = _similar(shown, signatures()) if name is not None else ()
+            if not hints and name is not None and "." in name:
+                hints = (f"import the package that defines it, such as `import data.{name.rpartition('.')[0]}`",)
             self.faults.append(Diagnostic(TYPE_ERROR, f"undefined function {shown}", source, call.start, hints))
             return
         count = len(call.arguments)
@@ -196,7 +199,17 @@ class Checker:
             given = count - 1 if expression.generated else count
             plural = "" if given == 1 else "s"
             message = f"function {shown} has arity {arity}, got {given} argument{plural}"
-            self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
+            self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start, (self._signature(call, shown),)))
+
+    def _signature(self, call: Call, shown: str) -> str:
+        """Return how a function is called."""
+        name = operator_name(call)
+        if name is not None:
+            return f"write {shown}({', '.join(text(from_json(each)) for each in signatures()[name]['arguments'])})"
+        node = self.root.find(constant_names(call.operator.path))
+        rules = node.definitions[0].rule.head.args if node is not None else None
+        names = [part.name if isinstance(part, Var) else "..." for part in rules or ()]
+        return f"write {shown}({', '.join(names)})"
 
     def _check_modifier(self, source: ModuleText, modifier: With, reads: set[tuple[str, ...]]) -> None:
         target = modifier.target
@@ -261,7 +274,8 @@ class Checker:
             first = definitions[0]
             way = " -> ".join(path_text(path) for path in cycle)
             message = f"rule {path_text(cycle[0])} is recursive: {way}"
-            self.faults.append(Diagnostic(RECURSION_ERROR, message, first.source, first.start))
+            hint = "no rule may read itself, also not through others: read the parts that it needs by other rules"
+            self.faults.append(Diagnostic(RECURSION_ERROR, message, first.source, first.start, (hint,)))
 
 
 def _similar(name: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -455,7 +455,7 @@ class _Resolver:
             case Object():
                 items = [(self.term(key, scope, []), self.target(item, scope)) for key, item in term.items]
                 return Object(term.start, term.end, items)
-        self.fail(term.start, f"cannot assign to {_kind_name(term)}")
+        self.fail(term.start, f"cannot assign to {_kind_name(term)}", "compare with `==`")
         return term
 
     def declare(self, variable: Var, scope: _NameScope, kind: str) -> Term:
@@ -470,7 +470,8 @@ class _Resolver:
                 "declared": f"var {variable.name} declared above",
                 "argument": f"arg {variable.name} redeclared",
             }[found.kind]
-            self.fail(variable.start, message)
+            hint = f"use another name, or compare with `{variable.name} ==`"
+            self.fail(variable.start, message, *([hint] if found.kind in ("assigned", "argument") else []))
             return variable
         entry = scope.names[variable.name] = _Name(self.fresh_name(variable.name), kind, 1, variable.start)
         return Var(variable.start, variable.end, entry.name)

@@ -275,6 +275,8 @@ class _TypeChecker:
             # The result is right: what is wrong is written between the parentheses.
             given, wanted = given[:count], wanted[:count]
         hints = [f"have: {_texts(given)}", f"want: {_texts(wanted[: len(given)])}"]
+        if name == "plus" and STRING in given:
+            hints.append("join texts with `concat` or in a template string")
         self.fail(expression.start, f"{name}: invalid argument(s)", *hints)
 
     def _is_member(self, scope: _TypeScope, expression: Expr, before: int, arguments: list[Term]) -> bool:
