@@ -620,8 +620,13 @@ class Program:
             thread.load(code, self.compiled)
             thread.loaded += len(code)
 
-    def bindings(self, query: str, input: Value = UNDEFINED) -> list[dict[str, Value]]:  # noqa: A002  # as above
-        """Return the values of the variables of a query for each of its solutions.
+    def bindings(
+        self,
+        query: str,
+        input: Value = UNDEFINED,  # noqa: A002  # as above
+        time: str | None = None,
+    ) -> list[dict[str, Value]]:
+        """Return the values of the variables of a query for each of its solutions; see `query`.
 
         Raises:
             RegoError: the query cannot be compiled.
@@ -633,7 +638,7 @@ class Program:
             name = self._queries[query]
         thread = self.thread()
         self._load_later(thread)
-        thread.begin(input)
+        thread.begin(input, time=time)
         return list(thread.call(thread.globals[name]))
 
     def _compile(self, query: str) -> str:

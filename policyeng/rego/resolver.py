@@ -169,6 +169,8 @@ class _NameScope:
         #: What the body of this scope declares anywhere; no rule or import is meant by these names.
         self.declares = declares
         self.names: dict[str, _Name] = {}
+        #: The documents that are read here and are no variables.
+        self.documents: set[str] = set()
 
     def find(self, name: str) -> _Name | None:
         scope: _NameScope | None = self
@@ -182,6 +184,13 @@ class _NameScope:
         """Return whether a name is a variable; the name of a builtin is none until it is used as one."""
         found = self.find(name)
         return found is not None and found.kind != "called"
+
+    def is_read_outside(self, name: str) -> bool:
+        """Return whether a body around this one has read a document."""
+        scope = self.parent
+        while scope is not None and name not in scope.documents:
+            scope = scope.parent
+        return scope is not None
 
     def hides(self, name: str) -> bool:
         scope: _NameScope | None = self
@@ -661,7 +670,11 @@ class _Resolver:
                 reference = self.globals[term.name]
                 return Ref(term.start, term.end, reference.head, list(reference.path))
             if term.name in _ROOTS:
+                scope.documents.add(term.name)
                 return Ref(term.start, term.end, term, [])
+        if term.name in _ROOTS and scope.is_read_outside(term.name):
+            # As in OPA, a later declaration here does not conflict with it.
+            return Ref(term.start, term.end, term, [])
         scope.names[term.name] = _Name(term.name, "seen")
         return term
 
