@@ -255,7 +255,8 @@ class RegoEvaluator:
         self, thread: Thread, rules: _Rules, pair: Pair, function: Callable[..., Judgement], as_of: Value = None
     ) -> Judgement:
         """Evaluate within the limits, and count an overrun if a pair takes too many steps."""
-        thread.begin(self._input(rules.policy, pair, self._as_of if as_of is None else as_of), LIMITS)
+        time = self._as_of if as_of is None else as_of
+        thread.begin(self._input(rules.policy, pair, time), LIMITS, time)
         if self._recording is None:
             found = within_deadline(thread.globals, function, rules, pair, thread)
         else:
@@ -567,7 +568,7 @@ def link_bundle(bundle: Bundle, data: Value, names: Mapping[str, str] | None = N
     """
     from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
 
-    return link(modules_of(bundle), data, names=names)
+    return link(modules_of(bundle), data, names=names, has_time=True)
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:

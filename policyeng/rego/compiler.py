@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import CodeType
 from typing import Any, TypeVar
 
 from policyeng.rego.budget import compile_at, spend
-from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
+from policyeng.rego.builtins import NOW, BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
-from policyeng.rego.compiled import Compiled
+from policyeng.rego.compiled import Compiled, Mask, PartialRule
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
@@ -47,7 +47,7 @@ from policyeng.rego.syntax import (
     root_name,
     walk_terms,
 )
-from policyeng.rego.tree import DataNode
+from policyeng.rego.tree import DataNode, path_text
 from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
@@ -165,7 +165,8 @@ class Compiler:
         self.builtins: dict[str, str] = {}
         self.patterns: dict[str, str] = {}
         self.rules: dict[tuple[str, ...], str] = {}
-        self.pending: list[DataNode] = []
+        self.parts: dict[tuple[str, ...], PartialRule] = {}
+        self.pending: list[tuple[DataNode, Mask]] = []
         self.texts: dict[str, _Text] = {}
         self.count = 0
         self.expansions: dict[tuple[str, ...], int] = {}
@@ -186,11 +187,10 @@ class Compiler:
         self.finish()
         code = [self._code(text) for text in self.texts.values()]
         functions = frozenset(node.path for node in self.root.below() if node.is_function)
-        return Compiled(
-            code, self.scalars, self.constants, self.base, self.builtins, self.patterns, self.rules, functions
-        )
+        names = self.base, self.builtins, self.patterns, self.rules
+        return Compiled(code, self.scalars, self.constants, *names, functions, self.parts)
 
-    def compile_query(self, source: ModuleText, body: Body, variables: dict[str, str]) -> tuple[CodeType, str]:
+    def compile_query(self, source: ModuleText, body: Body, variables: dict[str, str]) -> tuple[list[CodeType], str]:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
         self.texts = {}
         name = self.fresh("q")
@@ -211,17 +211,21 @@ class Compiler:
             writer.return_found()
         self.emit(writer)
         self.finish()
-        modules = [self._code(text) for text in self.texts.values()]
-        if len(modules) != 1:
-            raise ValueError("a query is one module")
-        return modules[0], name
+        return [self._code(text) for text in self.texts.values()], name
+
+    def compile_part(self, node: DataNode, count: int) -> list[CodeType]:
+        """Return the code that evaluates a part of a set or object by its first keys; none where it is known."""
+        self.texts = {}
+        self.part_of(node, tuple(range(min(count, length_of(node)))))
+        self.finish()
+        return [self._code(text) for text in self.texts.values()]
 
     def finish(self) -> None:
         """Write the functions that others need."""
         while self.pending:
-            node = self.pending.pop()
+            node, mask = self.pending.pop()
             try:
-                self._write(node)
+                self._write_part(node, mask) if mask else self._write(node)
             except (RecursionError, NumberTooLargeError) as error:
                 first = (node.definitions or node.dynamic)[0]
                 message = str(error) if isinstance(error, NumberTooLargeError) else "the rule is nested too deeply"
@@ -268,8 +272,24 @@ class Compiler:
         """Return the name of the function of a rule or document; write it later."""
         if node.path not in self.rules:
             self.rules[node.path] = self.fresh("r")
-            self.pending.append(node)
+            if node.dynamic or _is_set(node):
+                self.parts[node.path] = length_of(node), _is_set(node), self._is_pure(node), {}
+            self.pending.append((node, ()))
         return self.rules[node.path]
+
+    def part_of(self, node: DataNode, mask: Mask) -> str:
+        """Return the name of the function that evaluates a part of a document by some of its keys; write it later.
+
+        Args:
+            node: a set, an object that rules with variables in their heads build, or a document below one.
+            mask: which parts of a path below the node are arguments of the function, beginning with the first.
+        """
+        self.function_of(node)
+        names = self.parts.setdefault(node.path, (length_of(node), False, self._is_pure(node), {}))[3]
+        if mask not in names:
+            names[mask] = self.fresh("r")
+            self.pending.append((node, mask))
+        return names[mask]
 
     def emit(self, writer: _Writer) -> None:
         """Add what has been written to the code of its module."""
@@ -406,7 +426,22 @@ class Compiler:
     def _is_pure(self, node: DataNode) -> bool:
         return all(below.path in self.pure for below in node.below() if below.is_rule or below.dynamic)
 
-    def _set(self, writer: _Writer, definitions: list[Definition]) -> None:
+    def _write_part(self, node: DataNode, mask: Mask) -> None:
+        definitions = node.definitions or node.dynamic
+        writer = self.writer(self, definitions[0].source if definitions else ModuleText("<data>", ""))
+        if definitions:
+            writer.at(definitions[0].start)
+        writer.line(f"def {self.parts[node.path][3][mask]}({', '.join(f'a{place}' for place in mask)}):")
+        with writer.indented():
+            if self._expansion(node.path) > _FEW_CALLS:
+                writer.line("TICK()")
+            if node.definitions:
+                self._set(writer, node.definitions, mask)
+            else:
+                self._document(writer, node, mask)
+        self.emit(writer)
+
+    def _set(self, writer: _Writer, definitions: list[Definition], mask: Mask = ()) -> None:
         # The members are listed as they are: to make a set of them costs more than most rules.
         writer.begin_parts("found = Members()")
         for definition in definitions:
@@ -415,6 +450,8 @@ class Compiler:
                 raise TypeError("a rule of a set has a key")
             branch = definition.branches[0]
             with writer.in_source(definition), writer.part():
+                if mask and _is_pattern(key):
+                    writer.match(key, "a0")
                 writer.require_index(branch.body, [key])
 
                 def succeed(key: Term = key, branch: Branch = branch) -> None:
@@ -449,7 +486,10 @@ class Compiler:
                         for branch in definition.branches:
                             self._branch(inner, definition, branch, ends=True, same=False)
                         inner.line("return found")
-                    writer.line(f"found = agree(found, {name}({arguments}))")
+                    writer.line(f"other = {name}({arguments})")
+                    writer.line("if other is not UNDEFINED:")
+                    with writer.indented():
+                        self._agree(writer, definition, definition.branches[0], "other")
         if same:
             writer.end_parts()
         defaults = [definition for definition in definitions if definition.default]
@@ -484,7 +524,7 @@ class Compiler:
                 if same or (ends and not writer.loops):
                     writer.line(f"return {code}")
                 else:
-                    writer.line(f"found = agree(found, {code})")
+                    self._agree(writer, definition, branch, code)
 
             writer.require_index(branch.body, [value])
             with writer.in_order(branch.body if same else []):
@@ -492,8 +532,16 @@ class Compiler:
         if ends and not same:
             writer.line("if found is not UNDEFINED: return found")
 
-    def _document(self, writer: _Writer, node: DataNode) -> None:
-        """Write what builds the object at a path from the rules below it.
+    def _agree(self, writer: _Writer, definition: Definition, branch: Branch, code: str) -> None:
+        """Write what takes a value of a rule or function, or compares it with the one that there is."""
+        kind = "rule" if definition.arguments is None else "function"
+        line = definition.source.position(branch.start)[0]
+        place = self.scalar((f"{kind} {path_text(definition.path)}", definition.source.file, line))
+        writer.line(f"if found is UNDEFINED: found = {code}; at = {place}")
+        writer.line(f"else: agree(found, {code}, at, {place})")
+
+    def _document(self, writer: _Writer, node: DataNode, mask: Mask = ()) -> None:
+        """Write what builds the object at a path from the rules below it, or its part at keys that are arguments.
 
         Below a rule with variables in its head, which OPA evaluates with all rules below its path, there are only the
         objects and sets that something is put into.
@@ -507,9 +555,17 @@ class Compiler:
             rest = definition.path[len(node.path) :]
             branch = definition.branches[0]
             key = definition.key
+            parts = [*rest, *([] if key is None else [key])]
+            keyed = [(place, part) for place, part in enumerate(parts) if place in mask and _is_pattern(part)]
             if key is not None and definition.is_ground and not is_sparse:
-                writer.line(f"add_at(found, ({', '.join([writer.value(part) for part in rest])},))")
+                with writer.block() if mask else nullcontext():
+                    for place, part in keyed:
+                        if place < len(rest):
+                            writer.match(part, f"a{place}")
+                    writer.line(f"add_at(found, ({', '.join([writer.value(part) for part in rest])},))")
             with writer.in_source(definition), writer.block():
+                for place, part in keyed:
+                    writer.match(part, f"a{place}")
 
                 def succeed(branch: Branch = branch, rest: list[Term] = rest, key: Term | None = key) -> None:
                     writer.at_head(branch)
@@ -521,14 +577,21 @@ class Compiler:
 
                 writer.require_index(branch.body, [*rest, *(term for term in (key, branch.value) if term is not None)])
                 writer.body(branch.body, succeed)
+        below = tuple(place - 1 for place in mask if place)
         for name, child in node.children.items():
             if not child.is_function:
-                # A document that is not finished still knows which of its objects rules build together.
-                unfinished = "_" if not child.is_rule else ""
-                writer.line(f"below = {self.function_of(child)}{unfinished}()")
-                may_be_empty = child.is_rule and child.definitions[0].key is None
-                is_found = "below" if is_sparse and not may_be_empty else "below is not UNDEFINED"
-                writer.line(f"if {is_found}: join(found, {self.scalar(name)}, below)")
+                with writer.condition(f"a0 == {self.scalar(name)}") if mask else nullcontext():
+                    # A document that is not finished still knows which of its objects rules build together.
+                    unfinished = "_" if not child.is_rule else ""
+                    call = f"{self.function_of(child)}{unfinished}()"
+                    inner = tuple(place for place in below if place < length_of(child))
+                    if inner[:1] == (0,):
+                        call = f"{self.part_of(child, inner)}({', '.join(f'a{place + 1}' for place in inner)})"
+                        call = f"make_set({call})" if child.is_rule else call
+                    writer.line(f"below = {call}")
+                    may_be_empty = child.is_rule and child.definitions[0].key is None
+                    is_found = "below" if is_sparse and not may_be_empty else "below is not UNDEFINED"
+                    writer.line(f"if {is_found}: join(found, {self.scalar(name)}, below)")
         writer.line("return found")
 
     # Code.
@@ -592,16 +655,23 @@ def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str
     return code.replace(co_consts=constants, co_varnames=tuple(names), co_firstlineno=first, co_linetable=bytes(table))
 
 
-def _fits(node: DataNode, rest: list[str]) -> bool:
-    """Return whether there may be something at a path below a node."""
-    for name in rest:
-        if node.is_rule or node.dynamic:
-            return not node.is_function
-        if name not in node.children:
-            # Base data may go on where packages end.
-            return True
-        node = node.children[name]
-    return not node.is_function
+def _is_set(node: DataNode) -> bool:
+    return node.is_rule and node.definitions[0].key is not None
+
+
+def length_of(node: DataNode) -> int:
+    """Return how many parts of a path below a node the rules have that build its value together, 0 for one value."""
+    if node.is_rule:
+        return int(_is_set(node))
+    return max(
+        (
+            len(definition.path) - len(node.path) + (definition.key is not None)
+            for below in node.below()
+            if not below.is_function
+            for definition in (*below.definitions, *below.dynamic)
+        ),
+        default=0,
+    )
 
 
 def _value_of(branch: Branch) -> Term:
@@ -867,6 +937,8 @@ class _Writer:
             if isinstance(part, Var) and not any(part.name in each for each in names):
                 return False
             if isinstance(part, Ref) and isinstance(part.head, Var) and part.head.name in {"input", "data"}:
+                return False
+            if isinstance(part, Call) and operator_name(part) == NOW:
                 return False
             if isinstance(part, Call) and operator_name(part) is None:
                 node = self.compiler.root.find(constant_names(part.operator.path))
@@ -1379,9 +1451,9 @@ class _Writer:
         node = self.compiler.root
         for index, part in enumerate(path):
             if node.is_rule or node.dynamic:
-                return self.follow(self.rule(node), path[index:])
+                return self.follow(self.part_value(node, path[index:]), path[index:])
             if not isinstance(part, Scalar | Number):
-                return self.any_child(node, path[index:])
+                return self.reach(node, path[index:])
             child = node.children.get(part.value) if isinstance(part, Scalar) and isinstance(part.value, str) else None
             if child is None:
                 return self.base_data(path)
@@ -1400,41 +1472,89 @@ class _Writer:
             self.kinds[base] = type(value).__name__
             path = path[len(names) :]
         for index, part in enumerate(path):
-            if not isinstance(part, Scalar | Number):
-                return self.follow(base, path[index:])
             if isinstance(part, Scalar) and isinstance(part.value, str):
                 base = self.look_up(base, (part.value,))
-            else:
-                base = self.keep(f"data_item({base}, {self.value(part)})")
+            elif self.is_bound(part):
+                key = self.value(part)
+                quick = f"{base}.get({key}, UNDEFINED) if type({base}) is dict and type({key}) is str"
+                base = self.keep(f"{quick} else data_item({base}, {key})")
                 self.defined(base)
+            else:
+                return self.follow(base, path[index:])
         return base
 
-    def any_child(self, node: DataNode, path: list[Term]) -> str:
+    def reach(self, node: DataNode, path: list[Term]) -> str:
         """Write a look-up of a name that is not constant among packages and rules.
 
-        Only the children that the rest of the path fits are evaluated, because others may need this very rule.
+        What is bound is evaluated alone. A name that is not bound is each of those that the rest of the path fits,
+        because others may need this very rule.
         """
-        rest: list[str] = []
-        for part in path[1:]:
-            if not (isinstance(part, Scalar) and isinstance(part.value, str)):
+        free = [place for place, part in enumerate(path) if not self.is_bound(part)]
+        count = self._find_parts(node, path)
+        while count < len(path) and count not in free:
+            count += 1
+        keys = ", ".join("FREE" if place in free else self.value(path[place]) for place in range(count))
+        arguments = f"{self.compiler.constant(node.path)}, ({keys},)"
+        free = [place for place in free if place < count]
+        if not free:
+            found = self.keep(f"reach({arguments})")
+            self.defined(found)
+            return self.follow(found, path[count:])
+        names = [self.fresh() for _ in free]
+        found = self.fresh()
+        self.loop(f"for {_pattern([*names, found])} in reach_each({arguments}):")
+        for place, name in zip(free, names, strict=True):
+            self.match(path[place], name)
+        return self.follow(found, path[count:])
+
+    def _find_parts(self, node: DataNode, path: list[Term]) -> int:
+        """Return how many parts of a path below a node may name rules, and have those evaluated that are parts."""
+        reached, count = [node], 0
+        for place, part in enumerate(path):
+            inner = []
+            for each in reached:
+                if each.is_rule or each.dynamic:
+                    count = max(count, place + length_of(each))
+                    self.mask_of(each, path[place:])
+                else:
+                    inner.append(each)
+            if isinstance(part, Scalar | Number):
+                names = [part.value] if isinstance(part, Scalar) and isinstance(part.value, str) else []
+                reached = [each.children[name] for each in inner for name in names if name in each.children]
+            else:
+                reached = [child for each in inner for child in each.children.values()]
+            if not reached:
                 break
-            rest.append(part.value)
-        found = self.keep("{}", "dict")
-        for name, child in node.children.items():
-            if not _fits(child, rest):
-                continue
-            with self.block():
-                reached = [Scalar(self.place, self.place, part) for part in [*node.path, name, *rest]]
-                self.line(f"{found}[{self.compiler.scalar(name)}] = {self.data(list(reached))}")
-        names = self.compiler.constant(list(node.children))
-        constants = self.compiler.constant(rest)
-        base, key, below = self.fresh(), self.fresh(), self.fresh()
-        self.line(f"{base} = look_up(DATA, {self.compiler.constant(list(node.path))})")
-        self.line(f"if isinstance({base}, dict):")
-        self.line(f" for {key}, {below} in {base}.items():")
-        self.line(f"  {below} = look_up({below}, {constants})")
-        self.line(f"  if {key} not in {names} and {below} is not UNDEFINED: {found}[{key}] = {below}")
-        return self.follow(found, [path[0], *path[1 + len(rest) :]])
+            count = max(count, place + 1)
+        return min(count, len(path))
+
+    def mask_of(self, node: DataNode, path: list[Term]) -> Mask:
+        """Have a part of a set or object evaluated by the parts of a path that are bound; nothing if the first is not.
+
+        Returns:
+            Which they are.
+        """
+        mask = tuple(place for place, part in enumerate(path[: length_of(node)]) if self.is_bound(part))
+        if mask[:1] != (0,):
+            return ()
+        self.compiler.part_of(node, mask)
+        return mask
+
+    def part_value(self, node: DataNode, path: list[Term]) -> str:
+        """Write the evaluation of a rule, or of its part at the keys of a path that are bound."""
+        mask = () if node.is_function else self.mask_of(node, path)
+        if not mask:
+            return self.rule(node)
+        codes = [self.value(path[place]) if place in mask else "FREE" for place in range(length_of(node))[: len(path)]]
+        place = self.compiler.function_of(node), tuple(codes)
+        if place not in self.known:
+            self.known[place] = self.keep(f"part({self.compiler.constant(node.path)}, ({', '.join(codes)},))")
+        found = self.known[place]
+        if node.is_rule and not self.compiler.replaced_by(node.path):
+            self.kinds[found] = "set"
+        else:
+            self.defined(found)
+        return found
 
     def rule(self, node: DataNode) -> str:
         if node.is_function:
@@ -1728,7 +1848,9 @@ class _Writer:
             node = self.compiler.root.find(constant_names(call.operator.path))
             if node is None:
                 raise KeyError(constant_names(call.operator.path))
-            return f"{self.compiler.function_of(node)}({arguments})", "", False
+            # A modifier replaces the value of a rule, but not what a call of the rule gives.
+            uncached = "_" if not node.is_function and self.compiler.replaced_by(node.path) else ""
+            return f"{self.compiler.function_of(node)}{uncached}({arguments})", "", False
         if name in self.compiler.checker.replaced:
             plain = self.compiler.builtin(name)
             return f"call_replaced({self.compiler.scalar(name)}, {plain}, [{arguments}])", "", False
@@ -1745,7 +1867,9 @@ class _Writer:
         the expression around it.
         """
         node = self.compiler.root.find(constant_names(call.operator.path))
-        if node is None or not self.compiler.inlines or len(node.definitions) != 1 or self.inlining > _MOST_INLINED:
+        if node is None or not node.is_function or not self.compiler.inlines or len(node.definitions) != 1:
+            return None
+        if self.inlining > _MOST_INLINED:
             return None
         definition = node.definitions[0]
         arguments = definition.arguments or []
@@ -1911,6 +2035,18 @@ def _sides(expression: Expr) -> list[Term]:
     value = expression.value
     is_comparison = isinstance(value, Call) and operator_name(value) == "equal" and len(value.arguments) == 2
     return value.arguments if isinstance(value, Call) and is_comparison else []
+
+
+def _is_pattern(term: Term) -> bool:
+    """Return whether the variables of a term of a head can get their values from a value that it must equal."""
+    match term:
+        case Var():
+            return True
+        case Array(items=items):
+            return all(map(_is_pattern, items))
+        case Object(items=pairs):
+            return all(_is_constant(key) and _is_pattern(item) for key, item in pairs)
+    return _is_constant(term)
 
 
 def _pattern(names: list[str]) -> str:

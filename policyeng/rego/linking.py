@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
 
+from policyeng.rego.annotations import Annotations
 from policyeng.rego.budget import (
     UNLIMITED,
     CompilationLimitError,
@@ -15,17 +16,17 @@ from policyeng.rego.budget import (
     compile_at,
     compiling,
 )
-from policyeng.rego.builtins import signatures
+from policyeng.rego.builtins import NOW, REFUSED, signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiled import Compiled
-from policyeng.rego.compiler import Compiler
+from policyeng.rego.compiler import Compiler, length_of
 from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError, remember_text
 from policyeng.rego.parser import SPLIT_HINT, parse_module, parse_query
 from policyeng.rego.program import Cover, Print, Program
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
-from policyeng.rego.tree import DataNode, build_tree, conflicts
+from policyeng.rego.tree import DataNode, build_tree, conflicts, data_conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import Value
 
@@ -70,7 +71,19 @@ class Linked:
         with _limited(self.limits):
             return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
 
-    def compile_query(self, query: str) -> tuple[CodeType, str, Compiled | None]:
+    def compile_part(self, path: tuple[str | int, ...]) -> list[CodeType]:
+        """Return the code that evaluates a part of a set or object alone, where a path leads to one and it is new."""
+        node = self.root
+        for place, name in enumerate(path):
+            if (node.is_rule or node.dynamic) and length_of(node):
+                return self.compiler.compile_part(node, len(path) - place)
+            child = node.children.get(name) if isinstance(name, str) else None
+            if child is None or child.is_function:
+                break
+            node = child
+        return []
+
+    def compile_query(self, query: str) -> tuple[list[CodeType], str, Compiled | None]:
         """Compile a query.
 
         Returns:
@@ -110,6 +123,7 @@ def compile_modules(
     strict: bool = False,
     print_: Print | None = None,
     limits: EvaluationLimits = UNLIMITED,
+    has_time: bool = False,
 ) -> Program:
     """Compile modules to a program.
 
@@ -120,13 +134,14 @@ def compile_modules(
         strict: refuse what OPA refuses in strict mode, too.
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
         limits: of what is compiled; those of evaluations are not used.
+        has_time: evaluations are given a time, which `time.now_ns()` returns; without it, a call is refused.
 
     Raises:
         RegoError: with everything that is wrong, or the limit that is exceeded.
         LibraryError: a builtin needs a library that is not installed.
     """
     parsed = [parse_module(file, text, version, limits) for file, text in modules.items()]
-    return link(parsed, {} if data is None else data, strict=strict, print_=print_, limits=limits)
+    return link(parsed, {} if data is None else data, strict=strict, print_=print_, limits=limits, has_time=has_time)
 
 
 def link(
@@ -138,6 +153,7 @@ def link(
     cover: Cover | None = None,
     names: Mapping[str, str] | None = None,
     limits: EvaluationLimits = UNLIMITED,
+    has_time: bool = False,
 ) -> Program:
     """Compile parsed modules to a program; see `compile_modules`.
 
@@ -149,20 +165,26 @@ def link(
         cover: called with the place of each expression and head that is evaluated.
         names: how errors of evaluations name files, where it is not as parsed.
         limits: of what is compiled.
+        has_time: evaluations are given a time, which `time.now_ns()` returns.
     """
     modules = list(parsed)
     for module in modules:
         remember_text(module.source.file, module.source.text)
     with _limited(limits):
-        compiler = _compiler_of(modules, data, strict=strict, prints=print_ is not None, covers=cover is not None)
+        compiler = _compiler_of(
+            modules, data, strict=strict, prints=print_ is not None, covers=cover is not None, has_time=has_time
+        )
         compiled = compiler.compile()
         linked = Linked(compiler.root, compiler.checker, compiler, limits)
     return Program(compiled, data, linked, print_, cover=cover, names=names)
 
 
-def _compiler_of(modules: list[Module], data: Value, *, strict: bool, prints: bool, covers: bool) -> Compiler:
+def _compiler_of(
+    modules: list[Module], data: Value, *, strict: bool, prints: bool, covers: bool, has_time: bool
+) -> Compiler:
     """Check modules and return what compiles them."""
-    faults: list[Diagnostic] = []
+    annotations = Annotations(modules)
+    faults = list(annotations.faults)
     siblings: dict[tuple[str, ...], set[str]] = {}
     for module in modules:
         own = siblings.setdefault(constant_names(module.package.path), set())
@@ -170,16 +192,17 @@ def _compiler_of(modules: list[Module], data: Value, *, strict: bool, prints: bo
     definitions: list[Definition] = []
     for module in modules:
         try:
-            definitions += resolve_module(
-                module, siblings[constant_names(module.package.path)], signatures(), strict=strict
-            )
+            own = siblings[constant_names(module.package.path)]
+            definitions += resolve_module(module, own, signatures(), strict=strict, annotations=annotations)
         except RegoError as error:
             faults += error.diagnostics
     root = build_tree(siblings, definitions)
     faults += conflicts(root)
+    faults += data_conflicts(root, data)
     if faults:
         raise RegoError(*faults)
-    checker = Checker(root, allow_print=prints)
+    refused = REFUSED.keys() - ({NOW} if has_time else set())
+    checker = Checker(root, allow_print=prints, refused=refused)
     checker.check()
     faults += checker.faults
     unknown = {(fault.source.file, fault.offset) for fault in faults}

@@ -80,6 +80,24 @@ _REFUSED_RULE_NAMES = {
 }
 
 
+#: What other languages have, by two tokens of which the second cannot be read, and what to write instead.
+_MISTAKES = {
+    ("&", "&"): "write each condition on a line of its own, or separate conditions by `;`",
+    ("|", "|"): "write a rule for each alternative: one that holds is sufficient",
+    ("==", "="): "compare with `==`",
+    ("!=", "="): "compare with `!=`",
+}
+_WORDS = {
+    "for": "write `some x in xs` on a line of its own instead of `for`",
+    "foreach": "write `some x in xs` on a line of its own instead of `foreach`",
+    "return": "write the value of a function in its head: `f(x) := value if { ... }`",
+    "elif": "write `else := value if { ... }` instead of `elif`",
+    "elseif": "write `else := value if { ... }` instead of `elseif`",
+    "and": "write each condition on a line of its own, or separate conditions by `;`",
+    "or": "write a rule for each alternative: one that holds is sufficient",
+}
+
+
 def parse_module(file: str, text: str, version: int = 1, limits: EvaluationLimits = UNLIMITED) -> Module:
     """Parse a module.
 
@@ -224,13 +242,31 @@ class _RegoParser:
         try:
             return read()
         except _UnreadableError as failure:
-            raise RegoError(failure.diagnostic) from None
+            fault = failure.diagnostic
+            raise RegoError(replace(fault, hints=(*fault.hints, *self.find_mistake(failure.at)))) from None
         except CompilationLimitError as error:
             raise self.limit_error(f"the module {error}") from None
 
     def limit_error(self, message: str, at: int | None = None) -> RegoError:
         offset = self.token.start if at is None else at
         return RegoError(Diagnostic(LIMIT_ERROR, message, self.source, offset, (SPLIT_HINT,)))
+
+    def find_mistake(self, at: int) -> Iterator[str]:
+        """Yield what to write instead of something that other languages have, from the tokens around a fault."""
+        before, token = self.tokens[at - 1] if at else RegoToken("", "", 0, 0, False, False), self.tokens[at]
+        follows = self.tokens[min(at + 1, len(self.tokens) - 1)]
+        words = before.text, token.text
+        yield from (hint for pair, hint in _MISTAKES.items() if pair == words)
+        if before.text in _WORDS:
+            yield _WORDS[before.text]
+        elif token.text in _WORDS:
+            yield _WORDS[token.text]
+        elif token.text == "/" == follows.text:
+            yield "a comment begins with `#`"
+        elif token.kind == "string" and before.kind == "name" and not token.spaced:
+            yield f"a text with values is a template string such as `${token.text}`, or a call of `sprintf`"
+        elif token.kind == "-" and any(one.text == "package" for one in self.tokens[max(at - 2, 0) : at]):
+            yield 'write `_` instead of `-` in the name of a package, or a part in brackets: `package a["b-c"]`'
 
     def module(self) -> Module:
         if not self.is_keyword("package"):
@@ -410,7 +446,9 @@ class _RegoParser:
     def rule_without_body(self, start: int, head: Head) -> Rule:
         """Make a rule that is always so, such as `p := 1`."""
         if self.is_sign(";"):
-            self.fail("multiple expressions cannot be used for rule head", at=start)
+            self.fail(
+                "multiple expressions cannot be used for rule head", "a rule ends with its line, without `;`", at=start
+            )
         if self.is_keyword("with"):
             self.fail("expressions using with keyword cannot be used for rule head", at=start)
         if head.value is None and head.key is None:
@@ -532,20 +570,30 @@ class _RegoParser:
         while one:
             head = one.head
             messages = (
-                (f"{name} keyword cannot be used for rule name", not head.ref.path and name in _ALWAYS | _SINCE_1),
-                (f"{kind} must have value assignment and/or body declaration", one.implied_body and head.implied_value),
+                (
+                    f"{name} keyword cannot be used for rule name",
+                    not head.ref.path and name in _ALWAYS | _SINCE_1,
+                    "use another name",
+                ),
+                (
+                    f"{kind} must have value assignment and/or body declaration",
+                    one.implied_body and head.implied_value,
+                    f"write a value, such as `{name} := true`, or a body",
+                ),
                 (
                     f"`if` keyword is required before {kind} body",
                     not one.implied_body and "if" not in head.keywords and not one.default,
+                    f"write `{name} ... if {{ ... }}`; the module is read as Rego v1",
                 ),
                 (
                     "`contains` keyword is required for partial set rules",
                     head.key is not None and "contains" not in head.keywords,
+                    f"write `{name} contains member if {{ ... }}`",
                 ),
             )
-            for message, is_fault in messages:
+            for message, is_fault, hint in messages:
                 if is_fault:
-                    yield Diagnostic(PARSE_ERROR, message, self.source, one.start)
+                    yield Diagnostic(PARSE_ERROR, message, self.source, one.start, (hint,))
             one = one.otherwise
 
     # Bodies
@@ -718,7 +766,10 @@ class _RegoParser:
         if not isinstance(value, Var):
             self.fail("expected value to be a variable", at=value.start)
         if not self.is_sign("{"):
-            self.fail(f"unexpected {self.described()}: missing body")
+            self.fail(
+                f"unexpected {self.described()}: missing body",
+                "write its conditions in braces: `every x in xs { ... }`",
+            )
         body = self.braced_body()
         return Expr(start, self.last_end, Every(start, self.last_end, key, value, domain, body))
 
@@ -1077,7 +1128,7 @@ class _RegoParser:
             self.take()
             pairs.append((key, self.infix(in_list=True)))
         if not self.is_sign("}"):
-            self.fail(f"unexpected {self.described()}: expected `,` or `}}`")
+            self.fail(f"unexpected {self.described()}: expected `,` or `}}`", "separate the members with `,`")
         return Object(start, self.take().end, pairs)
 
 

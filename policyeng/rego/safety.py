@@ -38,6 +38,8 @@ UNSAFE_ERROR = "rego_unsafe_var_error"
 ROOTS = frozenset(("input", "data"))
 _KEYWORDS = frozenset(("in", "every", "contains", "if", "not", "and", "or"))
 
+_CONSTANTS = {"none": "null", "nil": "null", "null": "null", "undefined": "null", "true": "true", "false": "false"}
+
 Names = AbstractSet[str]
 #: The number of arguments of what a call names, None where nothing has the name.
 Arity = Callable[[Call], "int | None"]
@@ -268,14 +270,31 @@ class Orderer:
                     shown = "_"
                 if not shown or shown in seen or (shown == "_" and len(unsafe[index]) > 1):
                     continue
+                if body[index].assigned and any(other.startswith("@") for other in unsafe[index]):
+                    continue  # it is unsafe because what it is computed from is
                 seen.add(shown)
                 at = places[name].start if name in places else body[index].start
-                hint = (f"`import future.keywords.{shown}` to import a future keyword",) if shown in _KEYWORDS else ()
-                written.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, at, hint))
+                hint = _hint_of(shown, body)
+                written.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, at, (hint,)))
         if not written:
             at = body[min(unsafe)].start
             written.append(Diagnostic(UNSAFE_ERROR, "expression is unsafe", self.source, at))
         self.faults += written
+
+
+def _hint_of(name: str, body: Body) -> str:
+    """Return what may make a variable safe, or what it is taken for."""
+    from difflib import get_close_matches  # for messages only
+
+    if name in _KEYWORDS:
+        return f"`import future.keywords.{name}` to import a future keyword"
+    if (constant := _CONSTANTS.get(name.lower())) is not None and constant != name:
+        return f"did you mean {constant}?"
+    others = {variable.name.partition("@")[0] for expression in body for variable in _variables_in(expression)}
+    similar = get_close_matches(name, sorted({*ROOTS, *others} - {name, ""}), 1, 0.75)
+    if similar:
+        return f"did you mean {similar[0]}?"
+    return f"nothing gives it a value: write `{name} := ...`, or `some {name} in ...`"
 
 
 def unify_outputs(safe: set[str], left: Term, right: Term) -> set[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from policyeng.rego.budget import spend
 from policyeng.rego.errors import ModuleText
 from policyeng.rego.lexer import Comment
+from policyeng.rego.values import Value, is_number, number_text
 
 
 @dataclass(slots=True)
@@ -323,6 +324,16 @@ def dotted_name(ref: Ref) -> str:
     """Return a reference as a name with dots, as far as its parts are constant texts; nothing where it has no name."""
     name = root_name(ref)
     return ".".join((name, *constant_names(ref.path))) if name else ""
+
+
+def constant_term(value: Value, start: int, end: int) -> Term:
+    """Return a JSON value as a term."""
+    if isinstance(value, dict):
+        pairs = [(constant_term(key, start, end), constant_term(item, start, end)) for key, item in value.items()]
+        return Object(start, end, pairs)
+    if isinstance(value, list):
+        return Array(start, end, [constant_term(item, start, end) for item in value])
+    return Number(start, end, number_text(value)) if is_number(value) else Scalar(start, end, value)
 
 
 def children_of(term: Term) -> Sequence[Term]:

@@ -399,7 +399,7 @@ def merge(left: Type, right: Type) -> Type:
                 match member:
                     case ObjectType(static=(), dynamic=(other_key, other)):
                         grown = object_((), (either(other_key, key), either(other, value)))
-                        return Union(7, tuple(sorted({*members, grown} - {member})))
+                        return Union(7, tuple(sorted({*members} - {member} | {grown})))
         case SetType(), SetType():
             return set_(either(left.of, right.of))
     return either(left, right)
