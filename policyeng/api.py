@@ -80,11 +80,12 @@ def admit(
 ) -> Decision:
     """Decide whether a change to a snapshot is allowed; `as_of` defaults to now. See `policyeng.admission.admit`.
 
-    `change` is a resource to create or replace, an id to delete, a `Change`, or several of them. `before` has the same
-    form: the changes already made to the snapshot. `profile` and `parameters` are as for `evaluate`.
+    `change` is what `load_changes` returns; or a parsed document that `load_changes` reads, such as a resource, a plan
+    or a list of changes; or the ARM id of a resource to delete; or a `Change`, or a list of these. `before` has the
+    same forms: the changes already made to the snapshot. `profile` and `parameters` are as for `evaluate`.
 
     Raises:
-        InputError: the change is not valid.
+        InputError: nothing in the change can be read, or it states no change; or something in `before` cannot be read.
         UsageError: an argument has the wrong type, a parameter or mode is not valid or its policy does not exist, or
             the profile or engine does not exist.
         BundleError: the profile is not well formed.
