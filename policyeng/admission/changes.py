@@ -295,9 +295,11 @@ def prepare_changes(changes: Changes, spellings: Spellings) -> ChangesRead:
         InputError: nothing is a change, or a change is not well formed; the error has its position and a remedy.
     """
     read = _read(changes)
-    places = [_PLACE] if len(read) == 1 else [f"{_PLACE} {number}" for number in range(1, len(read) + 1)]
+    if len(read) == 1:
+        change = as_arm_reads_it(read.changes[0], _PLACE, spellings)
+        return read if change is read.changes[0] else replace(read, changes=(change,))
     spelled = tuple(
-        as_arm_reads_it(change, place, spellings) for change, place in zip(read.changes, places, strict=True)
+        as_arm_reads_it(change, f"{_PLACE} {number}", spellings) for number, change in enumerate(read.changes, 1)
     )
     return replace(read, changes=spelled)
 
