@@ -192,7 +192,9 @@ def _deleted(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
         identity = prior[0].id if prior else current.identity(old, known)
     except InputError as error:
         raise InputError(error.message, remedy=_DETACH) from None
-    if not prior and types_of(identity) and current.resource(identity) is None:
+    if not prior and current.resource(identity) is None:
+        if is_open(identity) or not types_of(identity):
+            raise InputError("the object cannot be read, and its resource is not known", remedy=_DETACH)
         prior = (build_unread(identity, _UNREAD),)  # it exists, because the cluster contains its object
     return ReviewedObject(prior, (Change(operation=Operation.DELETE, id=identity),))
 
