@@ -172,8 +172,9 @@ class AdmissionSession:
     def _earlier(self, remembered: Changes, before: Changes) -> _Earlier:
         """Return the earlier changes; they are read again only if they are different objects than last time."""
         for number, changes in enumerate((remembered, before)):
-            is_listed = isinstance(changes, Sequence) and not isinstance(changes, str | bytes)
-            passed = tuple(changes) if is_listed else (changes,)
+            passed: tuple[object, ...] = (changes,)
+            if isinstance(changes, list | tuple | ChangesRead):
+                passed = tuple(changes)
             last = self._read[number].passed
             if isinstance(changes, ChangesRead) or len(passed) != len(last) or not all(map(is_, passed, last)):
                 self._read[number] = _ReadChanges(passed, changes_of(changes, self.bundle.spellings))
