@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
     Attributes:
         content: as a file or a body.
-        is_yaml: it is sent as YAML, and is a file with that suffix.
+        is_yaml: it is a file with that suffix, which a client of HTTP sends as JSON.
         expected: the verdict of every door; empty for any but allowed.
         encoding: HTTP takes no such text, whatever it says; files may be so.
         last_counts: the parser of a program takes the last of two members.
@@ -113,8 +113,7 @@ def by_command(row: Row, folder: Path) -> Seen:
 def by_http(row: Row) -> Seen:
     """The outcome of `POST /v1/admit`."""
     service = service_of(setup(), SnapshotState(state(), datetime.now(UTC)), deadline=60.0)
-    kind = "application/yaml" if row.is_yaml else "application/json"
-    response = send_to(service, "/v1/admit", row.content, content_type=kind)
+    response = send_to(service, "/v1/admit", text(parsed(row)) if row.is_yaml else row.content)
     if response.status_code in (400, 422):
         assert response.headers["content-type"] == "application/problem+json"
         assert len(response.content) < 2000
@@ -157,7 +156,7 @@ def require_alike(row: Row, folder: Path) -> None:
     if row.encoding or row.last_counts:
         assert found.pop("admit").verdict != "allowed"
     elif row.is_yaml and parsed(row) is None:
-        del found["admit"]
+        del found["admit"], found["HTTP"]
     first = found["command"]
     for name, other in found.items():
         # `load_changes` fails for a document of which a part cannot be read.

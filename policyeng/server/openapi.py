@@ -89,7 +89,7 @@ def admit(service: Service) -> JsonObject:
         "A change is a resource to create or replace, an id to delete, an operation, or a list of them that are made "
         "together; what-if output and Terraform plans are read as `policyeng admit` reads them. The answer is the "
         "decision, 200 also when it denies: read `allowed`.",
-        {JSON: _content("AdmitRequest", shown), **{kind: {"schema": {}} for kind in YAML}},
+        {JSON: _content("AdmitRequest", shown)},
         _content("AdmitAnswer"),
         parameters=[_STANDING],
     )

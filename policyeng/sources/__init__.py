@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         read_changes,
         read_document,
         read_whole,
-        require_changes,
     )
     from policyeng.sources.context import DocumentContext, normalize_context
     from policyeng.sources.detection import FORMATS
@@ -59,7 +58,6 @@ __all__ = [
     "read_parameters",
     "read_report",
     "read_whole",
-    "require_changes",
     "resolve_paths",
 ]
 
@@ -92,7 +90,6 @@ __getattr__ = attributes(
         "read_exemptions": "exemptions_file",
         "read_inputs": "reader",
         "read_whole": "changes",
-        "require_changes": "changes",
         "resolve_paths": "discovery",
     },
 )

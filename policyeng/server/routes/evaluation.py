@@ -29,10 +29,8 @@ from policyeng.sources import (
     ChangesRead,
     exemptions_of,
     normalize_context,
-    parse_changes,
     read_document,
     read_inputs,
-    require_changes,
 )
 from policyeng.sources.parsed import raise_errors
 from policyeng.sources.validation import validated
@@ -52,8 +50,8 @@ def decided(service: Service, request: RouteRequest) -> RouteResponse:
         PolicyengError: as `policyeng.admit`.
     """
     setup = service.setup.current
-    document = None if request.media_type in YAML else json_of(request.content)
-    read, given, is_dry_run = _parts(request, document)
+    document = json_of(request.content)
+    read, given, is_dry_run = _parts(document)
     state = None if given is None else _state(given, setup, request)
     state, age = service.choose_state(state, request.at)
     if given is not None:
@@ -77,19 +75,13 @@ def rendered(decision: Decision, decision_id: str, age: float) -> bytes:
     return begun[:-1] + b"," + decision.model_dump_json(by_alias=True, fallback=str).encode()[1:]
 
 
-def _parts(request: RouteRequest, document: object) -> tuple[ChangesRead, object, bool]:
+def _parts(document: object) -> tuple[ChangesRead, object, bool]:
     """Return the change and the state that a body brings, and whether it is a dry run; None for a state that it lacks.
-
-    Args:
-        request: with the body.
-        document: the body as JSON; None for YAML.
 
     Raises:
         RefusedError: it has other keys or values.
         InputError: as for `read_document`.
     """
-    if request.media_type in YAML:
-        return require_changes(parse_changes(request.content, BODY)), None, False
     if not isinstance(document, dict) or "change" not in document:
         return read_document(document, BODY), None, False
     if surplus := sorted(document.keys() - {"change", "state", "dryRun"}):
@@ -179,4 +171,4 @@ def _exemptions(options: CheckDocument, setup: EvaluationSetup) -> tuple[list[Ex
 
 
 CHECK = Endpoint(Route.CHECK, TokenScope.CHECK, openapi.check, report_on_document, takes=(JSON, *YAML))
-ADMIT = Endpoint(Route.ADMIT, TokenScope.ADMIT, openapi.admit, decided, takes=(JSON, *YAML))
+ADMIT = Endpoint(Route.ADMIT, TokenScope.ADMIT, openapi.admit, decided)

@@ -193,7 +193,9 @@ def read_document(
     named = name_document(document, name)
     if from_format is None and (alone := read_alone(named)) is not None:
         return alone
-    read = require_changes(_read([named], from_format, DEFAULT_MAX_BYTES, None, context))
+    read = _read([named], from_format, DEFAULT_MAX_BYTES, None, context)
+    if not read.changes:
+        raise_errors(read.problems)
     return replace(read, changes=tuple(map(_drop_place, read.changes)), texts={})
 
 
@@ -235,17 +237,6 @@ def read_alone(named: Named) -> ChangesRead | None:
     if not changes:
         return None
     return ChangesRead(tuple(changes), read=(ReadDocument(named.file, name, len(changes)),))
-
-
-def require_changes(read: ChangesRead) -> ChangesRead:
-    """Return what was read, unless nothing could be.
-
-    Raises:
-        InputError: there are errors and no changes.
-    """
-    if not read.changes:
-        raise_errors(read.problems)
-    return read
 
 
 def read_changes(
