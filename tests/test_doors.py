@@ -178,16 +178,14 @@ def text(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
+_WRONG: tuple[object, ...] = (
+    *(None, True, False, 0, 1, -1.5, 10**18, "", " ", "x", "null", "samples/formats/az-output.json", "-", "."),
+    *([], {}, [[]], [{}], [None], [1], [True], [""], ["x"], [["x"]], {"a": 1}, {"value": []}, {"changes": []}),
+    *({"changes": "x"}, {"changes": [None]}, {"operation": "delete"}, {"operation": None, "id": ID}),
+    *({"resources": []}, {"snapshotVersion": 1, "resources": []}, {"change": {}}, {"state": {}}),
+)
 VALUES: Mapping[str, Row] = {
-    **{
-        repr(value): Row(text(value), "refused")
-        for value in (
-            *(None, True, False, 0, 1, -1.5, 10**18, "", " ", "x", "null", "samples/formats/az-output.json", "-", "."),
-            *([], {}, [[]], [{}], [None], [1], [True], [""], ["x"], [["x"]], {"a": 1}, {"value": []}, {"changes": []}),
-            *({"changes": "x"}, {"changes": [None]}, {"operation": "delete"}, {"operation": None, "id": ID}),
-            *({"resources": []}, {"snapshotVersion": 1, "resources": []}, {"change": {}}, {"state": {}}),
-        )
-    },
+    **{repr(value): Row(text(value), "refused") for value in _WRONG},
     "a resource": Row(text(WORKSPACE), "allowed"),
     "an opened resource": Row(text(OPENED), "denied"),
     "in a list": Row(text([OPENED]), "denied"),
@@ -356,9 +354,8 @@ def test_load_changes_has_the_options_of_the_command(tmp_path: Path, monkeypatch
     cluster = ROOT / "samples/formats/azure-cli/cluster.yml"
     [change] = policyeng.load_changes(cluster.read_bytes(), workspace=home)
     assert change.id.startswith(home)
-    [changed] = policyeng.load_changes(
-        read_text(cluster.read_bytes(), "x.yaml", max_bytes=5000).documents[0][1], workspace=home
-    )  # type: ignore[arg-type]
+    document: Any = read_text(cluster.read_bytes(), "x.yaml", max_bytes=5000).documents[0][1]
+    [changed] = policyeng.load_changes(document, workspace=home)
     assert changed.id == change.id
 
     template = {

@@ -75,7 +75,7 @@ def tried(operation: Any, mode: GenerationMode, examples: int, headers: Mapping[
     def exchange(case: Any) -> None:
         assume(not has_huge_numbers(case.body))
         response = case.call(headers=headers)
-        assume(not (response.status_code == 422 and BEYOND.match(response.json()["detail"])))
+        assume(not (response.status_code == 422 and BEYOND.search(response.json()["detail"])))
         statuses[int(response.status_code)] += 1
         case.validate_response(response, headers=headers)
 
@@ -85,9 +85,7 @@ def tried(operation: Any, mode: GenerationMode, examples: int, headers: Mapping[
 
 #: What a pattern cannot state: an id is of the type next to it, and means the same as a URL; a resource is not
 #: flattened, and no member is there twice.
-BEYOND = re.compile(
-    r"the id (is|has)|(/resource: )?(`id` (has the type|is not the full)|not an ARM resource|a flattened|.* same member)"
-)
+BEYOND = re.compile("the id (is|has)|`id` has the type|not an ARM resource|a flattened|.* are the same member")
 
 
 def has_huge_numbers(value: object) -> bool:

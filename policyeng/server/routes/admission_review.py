@@ -131,7 +131,8 @@ def evaluated(service: Service, request: RouteRequest) -> RouteResponse:
     if details is None:
         raise refuse_body(faults[0].message, faults[0].pointer, faults[0].remedy)
     state, age = service.choose_state(None, request.at)
-    change = {"operation": Operation.REPLACE.value, "resource": resource_of(details.resource_details)}
+    resource = resource_of(details.resource_details)
+    change = Change(operation=Operation.REPLACE, id=resource["id"], resource=resource)
     decision = decide(setup, state, change, request.at, Blame.TOUCHED)
     if decision.exit_code and not decision.denied:
         raise refuse_body(decision.problems[0].message, "/resourceDetails", "correct it there")
