@@ -99,7 +99,7 @@ def test_denied_changes_and_dry_runs_do_not_count(service: Service) -> None:
 def test_a_change_without_effect_does_not_count(service: Service) -> None:
     """What is as it was, where it was read does not matter; what takes back an allowed change has an effect."""
     first, second = resource("a", x=1), resource("a", x=2)
-    service.state = Watched("state", lambda: state_of(first, since=NOW), ())  # type: ignore[misc]
+    service.state = Watched("state", lambda: state_of(first, since=NOW), ())
     same = {"properties": first["properties"], "type": first["type"], "id": first["id"]}
     for change in (first, same, [first], {"operation": "patch", "id": first["id"], "patch": {"properties": {"x": 1}}}):
         assert admitted(service, change)
@@ -148,7 +148,7 @@ def test_an_allowed_change_that_cannot_be_made_any_more_is_no_problem_of_others(
         "type": "Microsoft.Resources/deployments",
         "properties": {"templateLink": {"uri": "https://secret"}},
     }
-    service.state = Watched("state", lambda: state_of(resource("a"), resource("b"), since=NOW), ())  # type: ignore[misc]
+    service.state = Watched("state", lambda: state_of(resource("a"), resource("b"), since=NOW), ())
     stated = {"operation": "patch", "id": resource("a")["id"], "patch": {"tags": {"secret": "1"}}}
     assert admitted(service, stated)
     assert admitted(service, resource("b")["id"])
