@@ -12,7 +12,8 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-sys.modules.update(dict.fromkeys(filter(None, sys.argv[1].split(","))))
+for hidden in filter(None, sys.argv[1].split(",")):
+    sys.modules[hidden] = None  # type: ignore[assignment]  # Python then reports that it is not installed
 
 from typer.core import TyperGroup  # noqa: E402  # modules are hidden before anything is imported
 from typer.main import get_command  # noqa: E402

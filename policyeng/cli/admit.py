@@ -10,7 +10,6 @@ import typer
 
 from policyeng import cache
 from policyeng.admission import admit as decide
-from policyeng.admission.decision import with_problems
 from policyeng.cli import options
 from policyeng.cli.console import print_form, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
@@ -25,7 +24,7 @@ from policyeng.cli.files import output_of, write
 from policyeng.cli.option_groups import with_options
 from policyeng.configuration import Settings
 from policyeng.errors import BundleError, UsageError
-from policyeng.frozen import frozen
+from policyeng.frozen import frozen, replace
 from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
 from policyeng.report import decision as report
 from policyeng.sources import (
@@ -184,11 +183,12 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
     engine, opa = args.rego_engine()
     deletes = [Change(operation=Operation.DELETE, id=identity) for identity in args.deleted]
     snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
+    problems = (*before.problems, *read.problems, *setup.problems)
     with show_progress(f"evaluating {len(snapshot.resources)} resources before and after the change"):
         decision = decide(
             setup.bundle,
             snapshot,
-            [*read.changes, *deletes],
+            replace(read, changes=(*read.changes, *deletes), problems=problems),
             as_of=moment_of(args.as_of),
             exemptions=setup.exemptions,
             parameters=setup.parameters,
@@ -200,11 +200,10 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
             blame=settings.blame or Blame.TOUCHED,
             standing=args.standing,
         )
-    decision = decision.model_copy(update={"settings": setup.applied})
-    return with_problems(decision, [*before.problems, *read.problems, *setup.problems])
+    return decision.model_copy(update={"settings": setup.applied})
 
 
 def _changes(args: AdmitOptions, before: Snapshot, how: Mapping[str, Any]) -> ChangesRead:
     if not args.changes:
-        return ChangesRead((), (), {})
+        return ChangesRead(())
     return read_whole(args.changes, before, **how) if args.whole else read_changes(args.changes, **how)

@@ -202,7 +202,7 @@ class Coverage:
 
     def __init__(
         self,
-        covers: Collection[str] | None,
+        covers: tuple[str, ...] | None,
         homes: Homes,
         gaps: Iterable[Gap],
         named: frozenset[str] = frozenset(),
@@ -217,7 +217,7 @@ class Coverage:
                 `LISTED`, other types count as read, because no policy reads them.
         """
         self._named = named if is_whole(covers) else None
-        self._covered = _list_places(tuple(covers or ()))
+        self._covered = _list_places(covers or ())
         self._subscriptions = homes.subscriptions
         by_kind: dict[str, list[Gap]] = {}
         for gap in gaps:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from policyeng.facts.ids import fold_id, scopes_of, segments
 from policyeng.later import lazy_pattern
@@ -80,7 +81,8 @@ def parse_entry(text: str) -> Covered | None:
     return Covered(found["kind"], found["scope"]) if found and segments(found["scope"]) is not None else None
 
 
-def is_whole(covers: Collection[str] | None) -> bool:
+@lru_cache(maxsize=64)
+def is_whole(covers: tuple[str, ...] | None) -> bool:
     """Return whether entries cover all of the types in `LISTED`; None is for everything."""
     return covers is None or set(covers).issuperset(EVERYTHING)
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar
 
 from policyeng.errors import InputError, PolicyengError
-from policyeng.facts.ids import fold_id, is_open
+from policyeng.facts.ids import fold_id, is_open, types_of
 from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Operation, Origin, Outcome, Unknown, lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.report.escaping import visible
@@ -21,6 +21,7 @@ from policyeng.server.schemas import (
     ReviewResponse,
     ReviewStatus,
 )
+from policyeng.sources.changes.what_if import build_unread
 from policyeng.sources.kubernetes.aso_resource import is_kept, is_unmanaged
 from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, get_inner, group_of, words
 from policyeng.sources.kubernetes.single_object import BesideSnapshot, is_checked
@@ -127,6 +128,7 @@ _COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 _TYPES = "/properties/properties/instanceTypes"
 _DETACH = "annotate it with `serviceoperator.azure.com/reconcile-policy: detach-on-delete` to delete the object alone"
 _UNPLACED = "its ARM id is not known, and it is evaluated as a new resource; give `spec.owner.armId`"
+_UNREAD = "the stored object cannot be read, and the snapshot does not contain the resource"
 _UNREADABLE = "the object cannot be evaluated, and the update does not change its spec"
 
 
@@ -190,6 +192,10 @@ def _deleted(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
         identity = prior[0].id if prior else current.identity(old, known)
     except InputError as error:
         raise InputError(error.message, remedy=_DETACH) from None
+    if not prior and current.resource(identity) is None:
+        if is_open(identity) or not types_of(identity):
+            raise InputError("the object cannot be read, and its resource is not known", remedy=_DETACH)
+        prior = (build_unread(identity, _UNREAD),)  # it exists, because the cluster contains its object
     return ReviewedObject(prior, (Change(operation=Operation.DELETE, id=identity),))
 
 

@@ -14,7 +14,15 @@ from policyeng.later import attributes
 if TYPE_CHECKING:
     from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
     from policyeng.sources.arm_resource import is_resource_id
-    from policyeng.sources.changes import CHANGE_FORMATS, ChangesRead, parse_changes, read_changes, read_whole
+    from policyeng.sources.changes import (
+        CHANGE_FORMATS,
+        ChangesRead,
+        load_changes,
+        parse_changes,
+        read_changes,
+        read_document,
+        read_whole,
+    )
     from policyeng.sources.context import DocumentContext, normalize_context
     from policyeng.sources.detection import FORMATS
     from policyeng.sources.discovery import EVERYTHING, FileWalk, Skipped, excluded, resolve_paths
@@ -38,11 +46,13 @@ __all__ = [
     "excluded",
     "exemptions_of",
     "is_resource_id",
+    "load_changes",
     "load_exemptions",
     "load_snapshot",
     "normalize_context",
     "parse_changes",
     "read_changes",
+    "read_document",
     "read_exemptions",
     "read_inputs",
     "read_parameters",
@@ -70,11 +80,13 @@ __getattr__ = attributes(
         "normalize_context": "context",
         "read_parameters": "templates",
         "is_resource_id": "arm_resource",
+        "load_changes": "changes",
         "load_exemptions": "exemptions_file",
         "load_snapshot": "reader",
         "parse_changes": "changes",
         "read_report": "saved_report",
         "read_changes": "changes",
+        "read_document": "changes",
         "read_exemptions": "exemptions_file",
         "read_inputs": "reader",
         "read_whole": "changes",

@@ -110,7 +110,8 @@ def _find_places(part: JsonObject, here: str, there: str) -> Iterator[tuple[str,
             yield f"{here}/properties/{escaped(key)}", f"{there}/{escaped(key)}"
 
 
-_NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
+#: Why the properties of a resource in a list without them are unreadable; a resource that is put has none then.
+NO_PROPERTIES = "the document lists the resource without its `properties`"
 _SAVE_GET = "save the response of the REST API to GET (`az rest --method get --url <id>?api-version=...`)"
 _PLACEHOLDERS = lazy_pattern(r"[{}<>]")
 #: `$(name)` of Azure Pipelines anywhere; `$NAME` of a shell as the complete text; `__NAME__` of a token replacement
@@ -271,7 +272,7 @@ def _check_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
     if flat:
         message = f"a flattened listing: `{shortened(flat[0])}` is next to `id`, and `properties` is missing"
         return Refusal(pointer, message, _SAVE_GET)
-    return Placed(entry, pointer, _NO_PROPERTIES)
+    return Placed(entry, pointer, {"/properties": NO_PROPERTIES})
 
 
 _REASON = "the service sets it when it creates the resource, and this input describes the resource before that"

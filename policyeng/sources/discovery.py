@@ -13,10 +13,12 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+import orjson
+
 from policyeng.errors import InputError, UsageError
 from policyeng.later import lazy_pattern
 from policyeng.named import NamedTuple
-from policyeng.parsing.json_text import refuse_size
+from policyeng.parsing.json_text import build_refusal, refuse_size, shortened
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -274,6 +276,9 @@ def as_utf8(content: bytes) -> bytes:
 
 
 STDIN = "<stdin>"
+#: A text in place of a path can be of any length; paths of Linux have at most 4096 bytes.
+_LONGEST_NAME = 512
+_REMEDY_UNREADABLE = "give a file that exists and that you can read"
 #: Directories that tools create. Hidden directories are not searched either, except the one of the Azure ML SDK.
 _TOOLS = frozenset({"__pycache__", "node_modules"})
 _SDK = ".azureml"
@@ -304,6 +309,59 @@ class Skipped(NamedTuple):
 
 
 Found = Named | Skipped | InputError
+
+
+def name_document(document: object, name: str) -> Named:
+    """Return a parsed document as an input.
+
+    Args:
+        document: a JSON value, as `json.loads` returns it.
+        name: how messages and origins name it.
+
+    Raises:
+        InputError: it is not a JSON value.
+    """
+    try:
+        content = orjson.dumps(document, default=_as_dict)
+    except TypeError as error:
+        message = f"not JSON: {shortened(str(error).lower())}"
+        raise InputError(message, place=(name,), remedy="give what `json.loads` returns") from None
+    if b"null" in content:  # orjson writes NaN and Infinity as null
+        try:
+            json.dumps(document, allow_nan=False, default=_as_plain)
+        except ValueError:
+            raise build_refusal(name, "nan") from None
+    return Named(name, None, content=content)
+
+
+def _as_dict(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a type of JSON")
+
+
+def _as_plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def refuse_text(source: str | Path, remedy: str) -> None:
+    """Refuse a text in place of a path: one that is blank, or that names nothing and looks like a document.
+
+    Raises:
+        InputError: it is one, with the remedy.
+    """
+    if isinstance(source, Path):
+        return
+    text = source.strip()
+    if not text:
+        raise InputError("an empty text is not a path", remedy=remedy)
+    if text.startswith(("{", "[", '"', "\ufeff")) or not text.isprintable():
+        try:
+            is_path = Path(source).exists()
+        except (OSError, ValueError):
+            is_path = False
+        if not is_path:
+            raise InputError(f"a text is read as a path, and there is no file `{shortened(source)}`", remedy=remedy)
 
 
 def find_inputs(
@@ -426,4 +484,4 @@ def _read_at_most(stream: BinaryIO, count: int) -> bytes:
 def _read_error(path: Path, error: OSError | ValueError) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
     message = f"cannot be read ({(reason or type(error).__name__).lower()})"
-    return InputError(message, place=(display(path),), remedy="give a file that exists and that you can read")
+    return InputError(message, place=(shortened(display(path), _LONGEST_NAME),), remedy=_REMEDY_UNREADABLE)

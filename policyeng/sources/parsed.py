@@ -366,4 +366,4 @@ def raise_errors(problems: Iterable[Problem]) -> None:
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
         others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise InputError(errors[0].message + others, place=(errors[0].place,))
+        raise InputError(errors[0].message + others, place=(errors[0].place,) if errors[0].place else ())

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-import orjson
-
 from policyeng._performance import uncollected
 from policyeng.errors import InputError, UsageError
 from policyeng.frozen import replace
@@ -27,7 +25,17 @@ from policyeng.sources.detection import (
     open_files,
     open_neighbors,
 )
-from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, Skipped, excluded, find_inputs
+from policyeng.sources.discovery import (
+    EVERYTHING,
+    FileWalk,
+    Found,
+    Named,
+    Skipped,
+    excluded,
+    find_inputs,
+    name_document,
+    refuse_text,
+)
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Loaded, Refusal, Surroundings, move_pointers, problem_of, raise_errors
 from policyeng.sources.references import (
@@ -271,15 +279,13 @@ def _list_sources(source: object) -> list[str | Path | Named]:
     found: list[str | Path | Named] = []
     for number, part in enumerate(parts, 1):
         if isinstance(part, str | Path):
+            refuse_text(part, "pass what `json.loads` returns, or the path of a file or directory")
             found.append(part)
         elif isinstance(part, Mapping):
-            name = f"<document {number}>"
             try:
-                content = orjson.dumps(dict(part))
-            except TypeError as error:
-                remedy = "give what `json.load` returns"
-                raise UsageError(f"not JSON: {str(error).lower()}", place=(name,), remedy=remedy) from None
-            found.append(Named(name, None, content=content))
+                found.append(name_document(part, f"<document {number}>"))
+            except InputError as error:
+                raise UsageError(error.message, place=error.place, remedy=error.remedy) from None
         else:
             remedy = "give a path, a parsed document (a dict), or a list of these"
             raise UsageError(f"cannot read a snapshot from `{type(part).__name__}`", remedy=remedy)

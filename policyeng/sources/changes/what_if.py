@@ -162,6 +162,11 @@ def _unsupported(entry: JsonObject, identity: str) -> Change:
     reason = (
         f"what-if does not support it ({shortened(why)})" if isinstance(why, str) else "what-if does not support it"
     )
+    return build_unread(identity, reason)
+
+
+def build_unread(identity: str, reason: str) -> Change:
+    """Return the change that puts a resource of which only the id is known, and the reason for that."""
     return Change(
         operation=Operation.REPLACE,
         id=identity,
