@@ -1,0 +1,278 @@
+"""Null is "not given": replacing what is absent by null changes no finding, in templates, plans and files of the CLI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from policyeng import evaluate, load_snapshot
+from policyeng.errors import InputError
+from policyeng.models import JsonObject
+from policyeng.sources import read_inputs
+from policyeng.sources.discovery import Named
+from policyeng.verify.generators.examples import examples_of
+from tests.carriers import SCHEMA, SCOPE
+from tests.drawn import AS_OF, BUNDLE
+from tests.effort import effort
+from tests.writers import arm_template
+
+HERE = Path(__file__).resolve().parent
+SAMPLE = json.loads((HERE.parent / "samples" / "formats" / "main.json").read_bytes())
+MODULE = json.loads((HERE / "templates" / "verified_module.json").read_bytes())
+LAW = settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=effort(60, 2_000),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@cache
+def estates() -> tuple[list[JsonObject], ...]:
+    """The resources of estates as `policyeng verify` draws them."""
+    return tuple(example.document["resources"] for example in islice(examples_of(BUNDLE, 1), 120))
+
+
+def read(document: object, **options: Any) -> object:
+    """Everything that findings are made from: the resources, what is not known of them, or why there are none."""
+    try:
+        snapshot = load_snapshot(document, scope=SCOPE, **options)
+    except InputError as error:
+        return error.message
+    return snapshot.resources, snapshot.unreadable, snapshot.carried, snapshot.incomplete
+
+
+def findings(document: object, **options: Any) -> list[JsonObject]:
+    """Every finding of the built-in policies on a document."""
+    return list(evaluate(BUNDLE, load_snapshot(document, scope=SCOPE, **options), as_of=AS_OF).to_dict()["findings"])
+
+
+# ---------------------------------------------------------------- ARM templates
+
+#: Values that are null, in a template with `OPTIONS`.
+NULLS = (
+    None,
+    "[null()]",
+    "[json('null')]",
+    "[tryGet(parameters('options'), 'missing')]",
+    "[tryGet(parameters('options'), 'missing', 'deeper')]",
+    "[if(true(), null(), 'x')]",
+    "[if(false(), 'x', null())]",
+    "[coalesce(null(), tryGet(parameters('options'), 'missing'))]",
+    "[parameters('nothing')]",
+    "[parameters('none')]",
+    "[variables('nothing')]",
+    "[variables('nothings')[0]]",
+    "[first(map(createArray(1), lambda('entry', null())))]",
+    "[own.nothing()]",
+    "[reduce(createArray(1), null(), lambda('so far', 'entry', lambdaVariables('so far')))]",
+)
+OPTIONS: JsonObject = {
+    "parameters": {
+        "options": {"type": "object", "defaultValue": {"other": 1}},
+        "nothing": {"type": "string", "nullable": True},
+        "none": {"$ref": "#/definitions/none"},
+    },
+    "definitions": {"none": {"type": "string", "nullable": True}},
+    "variables": {"nothing": "[null()]", "copy": [{"name": "nothings", "count": 1, "input": "[null()]"}]},
+    "functions": [{"namespace": "own", "members": {"nothing": {"output": {"type": "string", "value": "[null()]"}}}}],
+}
+#: Entries of `parameters` of a deployment that give no value.
+ENTRIES: tuple[object, ...] = (
+    *({"value": value} for value in NULLS),
+    *(None, "[null()]", "[createObject('value', null())]", "[json('{\"value\": null}')]"),
+    {"value": None, "reference": None},
+)
+
+
+@st.composite
+def templates(draw: st.DrawFn) -> JsonObject:
+    """A template of an estate, or one of ours, whose parameters decide conditions, names and counts, too."""
+    source = draw(st.integers(0, 9))
+    if source > 1:
+        estate, first = draw(st.sampled_from(estates())), draw(st.integers(0, 30))
+        template: JsonObject = json.loads(arm_template.write(estate[first : first + 8] or estate[:8])["main.json"])
+    else:
+        template = deepcopy((SAMPLE, MODULE)[source])
+    parameters, written = template["parameters"], template["resources"]
+    for number, resource in enumerate(written.values() if isinstance(written, dict) else written):
+        choice = draw(st.integers(0, 15))
+        if choice & 1 and "condition" not in resource:
+            parameters[f"deploy{number}"] = {"type": "bool", "defaultValue": choice != 15}
+            resource["condition"] = f"[equals(parameters('deploy{number}'), true())]"
+            if choice & 2:
+                resource["condition"] = f"[parameters('deploy{number}')]"
+        if choice & 4 and "copy" not in resource:
+            parameters[f"name{number}"] = {"type": "string", "defaultValue": resource["name"]}
+            resource["name"] = f"[parameters('name{number}')]"
+            if choice & 8:
+                parameters[f"count{number}"] = {"type": "int", "defaultValue": choice % 3}
+                resource["copy"] = {"name": "each", "count": f"[parameters('count{number}')]"}
+                resource["name"] = f"[concat(parameters('name{number}'), copyIndex())]"
+        if choice & 3 == 2 and isinstance(resource.get("properties"), dict) and "copy" not in resource["properties"]:
+            parameters[f"tag{number}"] = {"type": "string", **draw(st.sampled_from([{}, {"nullable": True}]))}
+            resource["properties"]["description"] = f"[parameters('tag{number}')]"
+    return template
+
+
+def deployed(template: JsonObject, entries: Mapping[str, object], *, symbolic: bool) -> JsonObject:
+    """A template that deploys a template with entries for its parameters."""
+    properties = {
+        "mode": "Incremental",
+        "expressionEvaluationOptions": {"scope": "inner"},
+        "parameters": dict(entries),
+        "template": template,
+    }
+    body = {"type": "Microsoft.Resources/deployments", "apiVersion": "2022-09-01", "name": "inner"}
+    deployment = {**body, "properties": properties}
+    outer: JsonObject = {"$schema": SCHEMA, "contentVersion": "1.0.0.0", **deepcopy(OPTIONS)}
+    version = {"languageVersion": "2.0"} if symbolic else {}
+    return {**outer, **version, "resources": {"inner": deployment} if symbolic else [deployment]}
+
+
+@LAW
+@given(st.data())
+def test_a_null_parameter_of_a_template_is_an_absent_one(data: st.DataObject) -> None:
+    """On every level of deployments, in every form that a null has, and from outside."""
+    absent = data.draw(templates(), label="template")
+    null = deepcopy(absent)
+    for _ in range(data.draw(st.integers(0, 3), label="levels")):
+        names = data.draw(st.lists(st.sampled_from(sorted(absent["parameters"])), unique=True), label="names")
+        entries = {name: data.draw(st.sampled_from(ENTRIES), label=name) for name in names}
+        symbolic = data.draw(st.booleans(), label="symbolic")
+        absent, null = deployed(absent, {}, symbolic=symbolic), deployed(null, entries, symbolic=symbolic)
+    names = data.draw(st.lists(st.sampled_from(sorted(absent["parameters"])), unique=True), label="outermost")
+
+    expected = read(absent)
+    assert read(null) == expected
+    assert read(null, parameters=dict.fromkeys(names)) == expected
+
+
+def test_findings_of_our_templates_ignore_nulls() -> None:
+    """The reading is alike, and so are the findings, of which there are many."""
+    for template in (SAMPLE, MODULE):
+        nulls = dict.fromkeys(template["parameters"])
+        expected = findings(template)
+        entries = {name: {"value": "[tryGet(parameters('options'), 'missing')]"} for name in nulls}
+
+        assert len(expected) > 40
+        assert findings(template, parameters=nulls) == expected
+        assert read(deployed(template, entries, symbolic=True)) == read(deployed(template, {}, symbolic=True))
+
+
+def test_a_module_that_passes_every_optional_setting_is_read_with_its_defaults() -> None:
+    """As those of Azure Verified Modules do: what the caller does not give is null, and no resource is lost."""
+    resources = load_snapshot(MODULE, scope=SCOPE).resources
+    bodies = {one["id"].rpartition("/providers/")[2].partition("/")[2]: one for one in resources}
+    settings = {name: one["properties"].get("properties") for name, one in bodies.items()}
+
+    assert sorted(bodies) == [
+        "privateEndpoints/pep-ws-0",
+        "privateEndpoints/pep-ws-0/privateDnsZoneGroups/default",
+        "workspaces/ws",
+        "workspaces/ws/computes/cpu",
+        "workspaces/ws/computes/gpu",
+    ]
+    assert bodies["workspaces/ws"]["properties"] == {"hbiWorkspace": False, "publicNetworkAccess": "Disabled"}
+    assert "tags" not in bodies["workspaces/ws"]
+    scale = {"maxNodeCount": 4, "minNodeCount": 2, "nodeIdleTimeBeforeScaleDown": "PT2M"}
+    size = {"vmSize": "Standard_NC24s_v3", "remoteLoginPortPublicAccess": "Enabled"}
+    assert settings["workspaces/ws/computes/gpu"] == {**size, "vmPriority": "Dedicated", "scaleSettings": scale}
+    assert settings["workspaces/ws/computes/cpu"] == {
+        **size,
+        "vmPriority": "LowPriority",
+        "scaleSettings": {**scale, "minNodeCount": 0},
+    }
+    assert bodies["workspaces/ws/computes/gpu"]["location"] == "northeurope"
+
+
+WORKSPACE: JsonObject = {
+    "type": "Microsoft.MachineLearningServices/workspaces",
+    "apiVersion": "2024-10-01",
+    "name": "ws",
+    "properties": {"publicNetworkAccess": "Enabled"},
+}
+
+
+def template(*resources: JsonObject) -> JsonObject:
+    """A template with nulls of every form."""
+    return {"$schema": SCHEMA, "contentVersion": "1.0.0.0", **deepcopy(OPTIONS), "resources": list(resources)}
+
+
+@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("key", ["location", "tags", "sku", "identity", "kind", "dependsOn", "scope", "comments"])
+def test_a_null_member_of_a_resource_is_an_absent_one(key: str, null: object) -> None:
+    """ARM takes it as if it was not there: https://github.com/MicrosoftDocs/azure-docs/issues/47401."""
+    assert read(template({**WORKSPACE, key: null})) == read(template(WORKSPACE))
+    properties = {**WORKSPACE["properties"], key: null, "managedNetwork": {"isolationMode": null}}
+    expected = {**WORKSPACE["properties"], "managedNetwork": {}}
+    assert read(template({**WORKSPACE, "properties": properties})) == read(
+        template({**WORKSPACE, "properties": expected})
+    )
+
+
+def errors(document: JsonObject) -> tuple[list[str], list[str]]:
+    """The errors of reading a template, and the names of the resources that are read all the same."""
+    inputs = read_inputs([Named("main.json", None, content=json.dumps(document).encode())])
+    assert {problem.level for problem in inputs.problems} <= {"error"}
+    return [problem.message for problem in inputs.problems], [one["name"] for one in inputs.snapshot.resources]
+
+
+@pytest.mark.parametrize("null", NULLS)
+def test_what_cannot_be_null_is_refused(null: object) -> None:
+    """Nothing is dropped without a word, and what else is in the template is read."""
+    where = "/resources/0"
+    other = {**WORKSPACE, "name": "other"}
+    kind = "a resource without a `type` such as `Microsoft.MachineLearningServices/workspaces`"
+    for broken, expected in (
+        ({"name": null}, f"{where}: a resource without a `name`; correct its `type` and `name`"),
+        ({"type": null}, f"{where}: {kind}; correct its `type` and `name`"),
+        (
+            {"copy": {"name": "c", "count": null}},
+            f"{where}/copy: the `count` of a copy loop is null; it should be 0 to 800; correct its `count`",
+        ),
+    ):
+        assert errors(template({**WORKSPACE, **broken}, other)) == ([expected], ["other"])
+
+
+@pytest.mark.parametrize("null", NULLS)
+def test_a_condition_that_is_null_never_drops_a_resource(null: object) -> None:
+    """What is written as null is not there; ARM refuses an expression that makes null, and the resource is judged."""
+    refusal = "/resources/0/condition: the `condition` is null where true or false should be; make it true or false"
+    assert errors(template({**WORKSPACE, "condition": null})) == ([] if null is None else [refusal], ["ws"])
+
+
+@pytest.mark.parametrize("null", NULLS)
+def test_what_depends_on_null_is_not_known(null: object) -> None:
+    """The number of entries of a list, a name in an object, an id, a text, and what `union` does with null."""
+    argument = "null()" if null is None else str(null)[1:-1]
+    properties = {
+        "copy": [{"name": "ipAllowlist", "count": null, "input": "1.2.3.4"}],
+        "keyVault": f"[resourceId('Microsoft.KeyVault/vaults', {argument})]",
+        "storageAccount": f"[extensionResourceId({argument}, 'Microsoft.Storage/storageAccounts', 'st')]",
+        "description": f"[format('a{{0}}', {argument})]",
+        "friendlyName": f"[concat('a', {argument})]",
+        "imageBuildCompute": f"[string({argument})]",
+        "publicNetworkAccess": f"[union(createObject('a', 'Disabled'), createObject('a', {argument})).a]",
+        "hbiWorkspace": f"[and(true(), {argument})]",
+        "v1LegacyMode": f"[if({argument}, true(), false())]",
+        "primaryUserAssignedIdentity": f"[contains({argument}, 'a')]",
+    }
+    identity = {"type": "UserAssigned", "userAssignedIdentities": {f"[{argument}]": {}}}
+    snapshot = load_snapshot(template({**WORKSPACE, "identity": identity, "properties": properties}), scope=SCOPE)
+    (body,), (reasons,) = snapshot.resources, snapshot.unreadable.values()
+
+    assert body.get("identity") == {"type": "UserAssigned"}
+    assert body["properties"] == {}
+    assert "/identity/userAssignedIdentities" in reasons
+    assert {f"/properties/{name}" for name in properties if name != "copy"} <= reasons.keys()
+    assert "the `count` of a copy loop is null" in reasons["/properties/ipAllowlist"]
