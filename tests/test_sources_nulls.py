@@ -1,9 +1,9 @@
-"""Null is "not given": replacing what is absent by null changes no finding, in templates, plans and files of the CLI."""
+"""Null is "not given": replacing what is absent by null changes no finding, in templates, plans and CLI files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from itertools import islice
@@ -11,22 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from policyeng import evaluate, load_snapshot
 from policyeng.errors import InputError
 from policyeng.models import JsonObject
-from policyeng.sources import read_inputs
+from policyeng.sources import azure_cli, read_inputs
+from policyeng.parsing.json_pointer import keys_of
 from policyeng.sources.discovery import Named
+from policyeng.sources.terraform.resolution import KINDS
 from policyeng.verify.generators.examples import examples_of
 from tests.carriers import SCHEMA, SCOPE
 from tests.drawn import AS_OF, BUNDLE
 from tests.effort import effort
-from tests.writers import arm_template
+from tests.writers import WRITERS, arm_template, sayable
 
 HERE = Path(__file__).resolve().parent
-SAMPLE = json.loads((HERE.parent / "samples" / "formats" / "main.json").read_bytes())
+SAMPLES = HERE.parent / "samples" / "formats"
+SAMPLE = json.loads((SAMPLES / "main.json").read_bytes())
 MODULE = json.loads((HERE / "templates" / "verified_module.json").read_bytes())
 LAW = settings(
     derandomize=True,
@@ -276,3 +280,129 @@ def test_what_depends_on_null_is_not_known(null: object) -> None:
     assert "/identity/userAssignedIdentities" in reasons
     assert {f"/properties/{name}" for name in properties if name != "copy"} <= reasons.keys()
     assert "the `count` of a copy loop is null" in reasons["/properties/ipAllowlist"]
+
+
+# ---------------------------------------------------------------- plans and files of the Azure CLI
+
+#: The keys and indexes that lead to a member.
+Path_ = tuple[str | int, ...]
+
+
+def members(value: object, above: Path_ = ()) -> Iterator[Path_]:
+    """Every member of every object in a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in inner:
+        if isinstance(key, str):
+            yield (*above, key)
+        yield from members(entry, (*above, key))
+
+
+def without_member(value: Any, path: Path_) -> Any:
+    """A value without one of its members."""
+    return changed(value, path, None, absent=True)
+
+
+def changed(value: Any, path: Path_, to: object, *, absent: bool = False) -> Any:
+    """A value with another member, or without it."""
+    key, *rest = path
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    if rest:
+        copy[key] = changed(copy[key], tuple(rest), to, absent=absent)
+    elif absent:
+        del copy[key]
+    else:
+        copy[key] = to
+    return copy
+
+
+def some(entries: Sequence[Any]) -> st.SearchStrategy[list[Any]]:
+    """Some of several entries; none if there are none."""
+    return st.lists(st.sampled_from(entries), max_size=4, unique=True) if entries else st.just([])
+
+
+def missing(value: object, pointers: Iterable[str]) -> Iterator[Path_]:
+    """The members that an object does not have of those that a table reads, where it has what they are in."""
+    for pointer in pointers:
+        path: list[str | int] = []
+        here = value
+        for key in keys_of(pointer):
+            if isinstance(here, list) and key.isdigit() and int(key) < len(here):
+                path, here = [*path, int(key)], here[int(key)]
+            elif isinstance(here, dict):
+                path.append(key)
+                if key not in here:
+                    yield tuple(path)
+                    break
+                here = here[key]
+            else:
+                break
+
+
+@cache
+def cli_documents() -> tuple[JsonObject, ...]:
+    """The files of our samples, and those of estates."""
+    ours = [yaml.safe_load(path.read_bytes()) for path in sorted((SAMPLES / "azure-cli").iterdir())]
+    for estate in estates()[:20]:
+        for writer in WRITERS["azure-cli"]:
+            written = writer.write([one for one in estate if sayable(writer, one)])
+            ours += [yaml.safe_load(content) for content in written.values()]
+    return tuple(ours)
+
+
+@LAW
+@given(st.data())
+def test_a_null_key_of_a_cli_file_is_an_absent_one(data: st.DataObject) -> None:
+    """The CLI refuses most nulls ("Field may not be null."), and takes others, such as of a tag, for nothing."""
+    document = data.draw(st.sampled_from(cli_documents()), label="document")
+    kind = azure_cli.kind_of_file(document)
+    assert kind is not None
+    rows = kind.shape.rows if kind.shape else ()
+    known = [row.source for row in rows] + [f"{above}/{key}" for above, keys in kind.known.items() for key in keys]
+    for path in data.draw(some(sorted(set(missing(document, known)), key=str)), label="absent"):
+        assert read(changed(document, path, None)) == read(document), path
+    for path in data.draw(some(list(members(document))), label="stated"):
+        assert read(changed(document, path, None)) == read(without_member(document, path)), path
+
+
+@cache
+def plans() -> tuple[JsonObject, ...]:
+    """The plan of our samples, and those of estates, as plans and as the states after them."""
+    (terraform,) = WRITERS["terraform"]
+    documents = [json.loads((SAMPLES / "plan.json").read_bytes())]
+    for estate in estates()[:40]:
+        resources = [one for one in estate if sayable(terraform, one)]
+        documents += [json.loads(terraform.write(resources[at : at + 6])["plan.json"]) for at in (0, 6)]
+    states = [{"format_version": "1.0", "values": plan["planned_values"]} for plan in documents]
+    return (*documents, *states)
+
+
+def planned(document: JsonObject) -> Iterator[tuple[Path_, Path_]]:
+    """Where the resources of a plan or a state have their attributes, and the plan has what it changes."""
+    key = "planned_values" if "planned_values" in document else "values"
+    changes = [entry["address"] for entry in document.get("resource_changes", ())]
+    for number, entry in enumerate(document[key]["root_module"].get("resources", ())):
+        place = (key, "root_module", "resources", number, "values")
+        known = entry["address"] in changes
+        yield place, ("resource_changes", changes.index(entry["address"]), "change", "after") if known else place
+
+
+@LAW
+@given(st.data())
+def test_a_null_argument_of_terraform_is_an_absent_one(data: st.DataObject) -> None:
+    """ "Terraform behaves as though you had completely omitted it", and a plan has null for what is not set."""
+    document = data.draw(st.sampled_from(plans()), label="document")
+    places = list(planned(document))
+    for place, change in data.draw(some(places), label="resources"):
+        *_, number, last = place
+        resource = document[place[0]]["root_module"]["resources"][number]
+        kind = KINDS.get(resource["type"])
+        known = [row.source for row in kind.table] if kind else ["/location", "/tags", "/identity", "/body", "/output"]
+        assert last == "values"
+        for path in data.draw(some(sorted(set(missing(resource["values"], known)), key=str)), label="absent"):
+            null = changed(changed(document, (*place, *path), None), (*change, *path), None)
+            assert read(null) == read(document), path
+        for path in data.draw(some(list(members(resource["values"]))), label="stated"):
+            null = changed(changed(document, (*place, *path), None), (*change, *path), None)
+            less = without_member(document, (*place, *path))
+            less = without_member(less, (*change, *path)) if change != place else less
+            assert read(null) == read(less), path

@@ -23,6 +23,7 @@ from policyeng.sources.azure_cli.converter import (
     schema_of,
     unknown_keys,
 )
+from policyeng.sources.field_mapping import without_nulls
 from policyeng.sources.parsed import (
     ALONE,
     UNKNOWN_SCOPE,
@@ -57,7 +58,10 @@ _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
 
 def detect(document: object) -> bool:
     """Check whether the document is a file for the CLI, by its `$schema`, or by its keys if it has no CLI schema."""
-    if not isinstance(document, dict) or _is_printed(document):
+    if not isinstance(document, dict):
+        return False
+    document = _drop_null_keys(document)
+    if _is_printed(document):
         return False
     if schema_of(document) is not None:
         return True
@@ -67,7 +71,11 @@ def detect(document: object) -> bool:
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
-    """Convert a file to ARM shape; an asset has nothing to check."""
+    """Convert a file to ARM shape; an asset has nothing to check.
+
+    A key that is null is no key. The CLI refuses most of them ("Field may not be null." of azure-ai-ml 1.35.2), and
+    sends nothing for the others, such as a tag.
+    """
     if not isinstance(document, dict):
         message = f"not an Azure CLI file: expected an object, found {kind_of(document)}"
         return ParsedDocument(refusals=(Refusal("", message, "provide a file that `az ml ... create --file` accepts"),))
@@ -76,7 +84,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         return ParsedDocument(refusals=(_refuse_unknown(document),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
-    reading = reading_of(kind.bring(document, "", at_home(document, around)))
+    reading = reading_of(kind.bring(without_nulls(document), "", at_home(document, around)))
     return replace(
         reading,
         remarks=tuple(_find_rejected_keys(kind, document)),
@@ -96,6 +104,7 @@ def kind_of_file(document: JsonObject) -> CliDocumentKind | None:
     The CLI selects it by the command and by `type`. So among kinds with the same ARM type, the one that matches the
     content takes precedence over the one that `$schema` names.
     """
+    document = _drop_null_keys(document)
     if schema_of(document) is None:
         return next((kind for kind in KINDS if kind.takes(document)), None)
     named = _SCHEMAS.get(schema_of(document) or "")
@@ -108,6 +117,11 @@ def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | Non
     """Return the kind of a command's output by the ARM type of its `id`, in lower case."""
     kinds = [kind for kind in KINDS if lowered(kind.arm_type) == arm_type]
     return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
+
+
+def _drop_null_keys(document: JsonObject) -> JsonObject:
+    """Return a document without keys that are null, which do not decide its kind; what is in its values stays."""
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def _find_rejected_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
