@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from policyeng import evaluate, load_snapshot
 from policyeng.errors import InputError
 from policyeng.models import JsonObject
-from policyeng.sources import azure_cli, read_inputs
 from policyeng.parsing.json_pointer import keys_of
+from policyeng.sources import azure_cli, read_inputs
 from policyeng.sources.discovery import Named
 from policyeng.sources.terraform.resolution import KINDS
 from policyeng.verify.generators.examples import examples_of
-from tests.carriers import SCHEMA, SCOPE
+from tests.carriers import SCHEMA, SCOPE, WRAPPINGS
 from tests.drawn import AS_OF, BUNDLE
 from tests.effort import effort
 from tests.writers import WRITERS, arm_template, sayable
@@ -197,6 +197,38 @@ def test_a_module_that_passes_every_optional_setting_is_read_with_its_defaults()
         "scaleSettings": {**scale, "minNodeCount": 0},
     }
     assert bodies["workspaces/ws/computes/gpu"]["location"] == "northeurope"
+
+
+@pytest.mark.parametrize("name", WRAPPINGS)
+def test_a_null_parameter_is_an_absent_one_in_every_document_that_carries_a_template(name: str) -> None:
+    """What a deployment, a stack, a plan or an answer of the service gives to its template, and what is inside."""
+    inner = {**template(WORKSPACE), "parameters": {"access": {"type": "string", "defaultValue": "Disabled"}}}
+    inner["resources"][0]["properties"] = {"publicNetworkAccess": "[parameters('access')]"}
+    absent = WRAPPINGS[name](deployed(inner, {}, symbolic=False), SCOPE).document
+    null = WRAPPINGS[name](deployed(inner, {"access": {"value": None}}, symbolic=False), SCOPE).document
+    ((access, _),) = workspaces(absent)
+
+    assert access == "Disabled"
+    assert workspaces(null) == workspaces(absent)
+    given = WRAPPINGS[name](inner, SCOPE).document
+    assert workspaces(with_parameters(given, {"access": {"value": None}})) == workspaces(given)
+
+
+def workspaces(document: object) -> list[tuple[object, object]]:
+    """The network access of each workspace in a document, and what is not known of the workspace."""
+    snapshot = load_snapshot(document, scope=SCOPE)
+    found = [one for one in snapshot.resources if one["type"] == WORKSPACE["type"]]
+    return [(one["properties"].get("publicNetworkAccess"), snapshot.unreadable[one["id"].lower()]) for one in found]
+
+
+def with_parameters(value: Any, parameters: JsonObject) -> Any:
+    """A document in which everything that has a template has parameters for it."""
+    if isinstance(value, list):
+        return [with_parameters(entry, parameters) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    given = {"parameters": parameters} if isinstance(value.get("template"), dict) else {}
+    return {key: with_parameters(inner, parameters) for key, inner in value.items()} | given
 
 
 WORKSPACE: JsonObject = {
@@ -389,7 +421,7 @@ def planned(document: JsonObject) -> Iterator[tuple[Path_, Path_]]:
 @LAW
 @given(st.data())
 def test_a_null_argument_of_terraform_is_an_absent_one(data: st.DataObject) -> None:
-    """ "Terraform behaves as though you had completely omitted it", and a plan has null for what is not set."""
+    """A plan has null for what is not set: "Terraform behaves as though you had completely omitted it"."""
     document = data.draw(st.sampled_from(plans()), label="document")
     places = list(planned(document))
     for place, change in data.draw(some(places), label="resources"):

@@ -62,7 +62,7 @@ def convert_azapi(estate: ResolvedInstances, instance: Instance) -> Placed | Ref
     own: JsonObject = {"id": estate.identity(instance), "type": arm_type, **made.resource}
     resource = {**without_places(body, unreadable), **own}
     if instance.type != AZAPI_UPDATE:  # an update removes what it sets to null
-        resource = without_nulls(resource)
+        resource = _without_nulls(resource)
     if why := estate.why_unplaced(instance):
         unreadable["/id"] = why
     fields = {**of_body, **made.fields}
@@ -140,6 +140,11 @@ def _of_body(unread: Mapping[str, str], arm_type: str) -> dict[str, str]:
             is_ours = rest and top == "/properties" and is_respelled(arm_type)
             found[top + (respell_pointer(f"/{rest}", top) if is_ours else f"/{rest}" * bool(rest))] = why
     return found
+
+
+def _without_nulls(resource: JsonObject) -> JsonObject:
+    """Return a resource without null members, which ARM takes as absent; a template in it has its own nulls."""
+    return resource if carrier_of(resource["type"], resource) is not None else without_nulls(resource)
 
 
 def without_places(body: JsonObject, unreadable: Iterable[str]) -> JsonObject:
@@ -263,7 +268,7 @@ def _over(placed: Placed, update: Placed) -> Placed:
         carried = Carried(pointers=(*carried.pointers, *places), reason=carried.reason)
     unknown = _unread(update)
     return placed._replace(
-        resource=without_places(without_nulls(_merged(placed.resource, settings)), unknown),
+        resource=without_places(_without_nulls(_merged(placed.resource, settings)), unknown),
         unreadable={**unreadable, **unknown},
         carried=carried,
         fields={**placed.fields, **{one: _find_place(update.fields, one) for one in places}},
