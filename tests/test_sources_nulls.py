@@ -231,6 +231,71 @@ def with_parameters(value: Any, parameters: JsonObject) -> Any:
     return {key: with_parameters(inner, parameters) for key, inner in value.items()} | given
 
 
+PARAMETERS = "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#"
+SECRET = {"keyVault": {"id": "/subscriptions/s"}, "secretName": "s"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "document", "parameters", "expected"),
+    [
+        ({"defaultValue": "Disabled"}, {"access": {"value": None}}, {}, "Disabled"),
+        ({"defaultValue": "Disabled"}, {"ACCESS": {"value": None, "reference": None}}, {}, "Disabled"),
+        ({"defaultValue": "Disabled"}, {"access": None}, {}, "Disabled"),
+        ({"defaultValue": "Disabled"}, None, {"access": None}, "Disabled"),
+        ({"defaultValue": "Disabled"}, {"access": {"value": "Enabled"}}, {"access": None}, "Enabled"),
+        ({"defaultValue": "Disabled", "nullable": True}, {"access": {"value": None}}, {}, "Disabled"),
+        ({"nullable": True}, {"access": {"value": None}}, {}, None),
+        ({"defaultValue": "Disabled"}, {"access": {"value": None, "reference": SECRET}}, {}, "is in a key vault"),
+        ({"defaultValue": "Disabled"}, {"access": {}}, {}, "is not in the parameter file"),
+        ({}, {"access": {"value": None}}, {}, "the parameter `access` has no value; give `--parameters access=...`"),
+        ({"defaultValue": None}, {}, {}, "the parameter `access` has no value; give `--parameters access=...`"),
+        ({"defaultValue": "[null()]"}, {}, {}, "the parameter `access` has no value; give `--parameters access=...`"),
+        ({"defaultValue": None, "nullable": True}, {}, {}, None),
+    ],
+)
+def test_null_in_a_parameter_file_is_no_value(
+    tmp_path: Path, declared: JsonObject, document: object, parameters: JsonObject, expected: object
+) -> None:
+    """The default applies; without one a nullable parameter is null, and any other is not known and states why."""
+    resource = {**WORKSPACE, "properties": {"publicNetworkAccess": "[parameters('access')]"}}
+    main = {**template(resource), "parameters": {"access": {"type": "string", **declared}}}
+    (tmp_path / "main.json").write_text(json.dumps(main))
+    (tmp_path / "main.parameters.json").write_text(json.dumps({"$schema": PARAMETERS, "parameters": document}))
+    snapshot = load_snapshot(tmp_path / "main.json", scope=SCOPE, parameters=parameters)
+    (body,), (reasons,) = snapshot.resources, snapshot.unreadable.values()
+
+    if expected in (None, "Disabled", "Enabled"):
+        assert body["properties"].get("publicNetworkAccess") == expected
+        assert "/properties/publicNetworkAccess" not in reasons
+    else:
+        assert body["properties"] == {}
+        assert str(expected) in reasons["/properties/publicNetworkAccess"]
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ({"value": "Disabled"}, "Disabled"),
+        ({"value": "Disabled", "condition": None}, "Disabled"),
+        ({"value": "Disabled", "condition": "[equals(1, 1)]"}, "Disabled"),
+        ({"value": "Disabled", "condition": "[null()]"}, None),
+        ({"value": "Disabled", "condition": False}, None),
+        ({"value": "[null()]"}, None),
+        ({"value": None}, None),
+        ({}, None),
+    ],
+)
+def test_an_output_that_is_null_or_not_there_is_not_known(output: JsonObject, expected: object) -> None:
+    """To refer to it fails in ARM, so that nothing passes because of it."""
+    inner = {**template(), "outputs": {"access": {"type": "string", **output}}}
+    first = deployed(inner, {}, symbolic=False)["resources"][0]
+    access = "[reference('inner').outputs.access.value]"
+    snapshot = load_snapshot(template(first, {**WORKSPACE, "properties": {"publicNetworkAccess": access}}), scope=SCOPE)
+    (body,), (reasons,) = snapshot.resources, snapshot.unreadable.values()
+    assert body["properties"].get("publicNetworkAccess") == expected
+    assert ("/properties/publicNetworkAccess" in reasons) is (expected is None)
+
+
 WORKSPACE: JsonObject = {
     "type": "Microsoft.MachineLearningServices/workspaces",
     "apiVersion": "2024-10-01",
@@ -317,10 +382,10 @@ def test_what_depends_on_null_is_not_known(null: object) -> None:
 # ---------------------------------------------------------------- plans and files of the Azure CLI
 
 #: The keys and indexes that lead to a member.
-Path_ = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 
 
-def members(value: object, above: Path_ = ()) -> Iterator[Path_]:
+def members(value: object, above: Place = ()) -> Iterator[Place]:
     """Every member of every object in a value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, entry in inner:
@@ -329,15 +394,15 @@ def members(value: object, above: Path_ = ()) -> Iterator[Path_]:
         yield from members(entry, (*above, key))
 
 
-def without_member(value: Any, path: Path_) -> Any:
+def without_member(value: Any, path: Place) -> Any:
     """A value without one of its members."""
     return changed(value, path, None, absent=True)
 
 
-def changed(value: Any, path: Path_, to: object, *, absent: bool = False) -> Any:
+def changed(value: Any, path: Place, to: object, *, absent: bool = False) -> Any:
     """A value with another member, or without it."""
     key, *rest = path
-    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
     if rest:
         copy[key] = changed(copy[key], tuple(rest), to, absent=absent)
     elif absent:
@@ -352,7 +417,7 @@ def some(entries: Sequence[Any]) -> st.SearchStrategy[list[Any]]:
     return st.lists(st.sampled_from(entries), max_size=4, unique=True) if entries else st.just([])
 
 
-def missing(value: object, pointers: Iterable[str]) -> Iterator[Path_]:
+def missing(value: object, pointers: Iterable[str]) -> Iterator[Place]:
     """The members that an object does not have of those that a table reads, where it has what they are in."""
     for pointer in pointers:
         path: list[str | int] = []
@@ -408,7 +473,7 @@ def plans() -> tuple[JsonObject, ...]:
     return (*documents, *states)
 
 
-def planned(document: JsonObject) -> Iterator[tuple[Path_, Path_]]:
+def planned(document: JsonObject) -> Iterator[tuple[Place, Place]]:
     """Where the resources of a plan or a state have their attributes, and the plan has what it changes."""
     key = "planned_values" if "planned_values" in document else "values"
     changes = [entry["address"] for entry in document.get("resource_changes", ())]

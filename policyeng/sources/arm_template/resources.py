@@ -695,10 +695,11 @@ class _Deployment:
         outputs = found.body.get("outputs")
         entry = member(outputs, name)
         resolver = Resolver(scope, f"{found.pointer}/outputs/{escaped(name)}")
-        # An output that is null has no `value` to refer to: https://github.com/Azure/bicep/issues/13160
-        if not isinstance(entry, dict) or resolver.value(entry.get("condition")) not in (None, True):
+        if not isinstance(entry, dict):
             return None
-        return resolver.value(entry.get("value"))
+        if entry.get("condition") is not None and resolver.value(entry["condition"]) is not True:
+            return None
+        return resolver.value(entry.get("value"))  # null has no `value`: https://github.com/Azure/bicep/issues/13160
 
 
 def _index_deployments(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) -> dict[str, _Deployment]:
