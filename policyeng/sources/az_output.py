@@ -94,7 +94,8 @@ def _is_output(entry: object) -> bool:
     if not isinstance(entry, dict) or ("properties" in entry and _names_arm_type(entry)):
         return False
     if "id" not in entry:
-        return "name" in entry and "$schema" not in entry and not entry.keys().isdisjoint(PRINTED)
+        prints = any(entry.get(key) is not None for key in PRINTED)
+        return "name" in entry and entry.get("$schema") is None and prints
     stated = entry.get("type")
     cli_words = "_" in "".join(entry) or (isinstance(stated, str) and "/" not in stated and stated != "string")
     return cli_words and bool(_type_of(entry))
