@@ -105,7 +105,8 @@ def _is_output(entry: object) -> bool:
     if not isinstance(entry, dict) or has_arm_properties(entry) or ("properties" in entry and _names_arm_type(entry)):
         return False
     if not _type_of(entry):
-        return "name" in entry and "$schema" not in entry and not entry.keys().isdisjoint(PRINTED)
+        prints = any(entry.get(key) is not None for key in PRINTED)
+        return "name" in entry and entry.get("$schema") is None and prints
     stated = entry.get("type")
     return "_" in "".join(entry) or (isinstance(stated, str) and "/" not in stated and stated != "string")
 

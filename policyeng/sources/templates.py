@@ -66,7 +66,7 @@ def _read_file(entry: str) -> dict[str, object]:
 
 
 def parameters_of(document: object, file: str) -> dict[str, object]:
-    """Return the values of a parameter file by name in lower case.
+    """Return the values of a parameter file by name in lower case; a parameter without a value is null.
 
     Raises:
         InputError: the document is not a parameter file.
@@ -74,16 +74,28 @@ def parameters_of(document: object, file: str) -> dict[str, object]:
     if twice := next(find_twice(document), None):
         raise InputError(twice.message, place=(file, twice.pointer), remedy=twice.remedy)
     inner = document.get("parameters", document) if isinstance(document, Mapping) else None
-    if not isinstance(inner, Mapping) or not all(isinstance(entry, Mapping) for entry in inner.values()):
+    if isinstance(document, Mapping) and "parameters" in document and inner is None:
+        return {}
+    if not isinstance(inner, Mapping) or not all(isinstance(entry, Mapping | None) for entry in inner.values()):
         message = f"not a parameter file: {seen(document)}"
         raise InputError(message, place=(file,), remedy="give `parameters`, each an object with its `value`")
-    return {name.lower(): _find_value(name, entry) for name, entry in inner.items()}
+    return {name.lower(): find_value(name, entry, "not in the parameter file") for name, entry in inner.items()}
 
 
-def _find_value(name: str, entry: Mapping[str, object]) -> object:
-    if "value" in entry:
-        return entry["value"]
-    where = "in a key vault" if "reference" in entry else "not in the parameter file"
+def find_value(name: str, entry: Mapping[str, object] | None, missing: str) -> object:
+    """Return the value in the entry of a parameter: null for no value, and unresolved for a secret.
+
+    Args:
+        name: of the parameter.
+        entry: with a `value` or a `reference`.
+        missing: where the value is if the entry has neither.
+    """
+    if entry is None:
+        return None
+    value, is_secret = entry.get("value"), entry.get("reference") is not None
+    if value is not None or ("value" in entry and not is_secret):
+        return value
+    where = "in a key vault" if is_secret else missing
     return Unresolved(f"the value of the parameter `{shortened(name)}` is {where}")
 
 

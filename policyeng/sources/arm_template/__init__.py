@@ -82,9 +82,11 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         return ParsedDocument(refusals=(Refusal("/resources", error.message, error.remedy),))
     place, movable = _find_target(document, around)
     walk = TemplateWalk(around, deployed)
+    stated = {name.lower(): value for name, value in around.parameters.items()}
     values = {
+        **dict.fromkeys(stated),
         **_read_parameter_file(document, walk),
-        **{name.lower(): value for name, value in around.parameters.items()},
+        **{name: value for name, value in stated.items() if value is not None},
     }
     template = ArmTemplate(document, "", values, place, ExpressionBudget())
     walk.remarks += [("/parameters" * ("parameters" in document), text) for text in template.unknown_parameters()]

@@ -23,6 +23,7 @@ from policyeng.sources.azure_cli.converter import (
     top_names,
     unknown_keys,
 )
+from policyeng.sources.field_mapping import without_nulls
 from policyeng.sources.parsed import (
     ALONE,
     UNKNOWN_SCOPE,
@@ -70,14 +71,21 @@ SHAPES: tuple[frozenset[str], ...] = (
 
 def detect(document: object) -> bool:
     """Check whether the document is a file for the CLI, by its `$schema`, or by its keys if it has no CLI schema."""
-    if not isinstance(document, dict) or _is_printed(document):
+    if not isinstance(document, dict):
+        return False
+    document = _drop_null_keys(document)
+    if _is_printed(document):
         return False
     own = {key: value for key, value in document.items() if key not in _OF_OTHERS}  # which hide no file
     return schema_of(document) is not None or any(kind.takes(document) or kind.takes(own) for kind in KINDS)
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
-    """Convert a file to ARM shape; an asset has nothing to check."""
+    """Convert a file to ARM shape; an asset has nothing to check.
+
+    A key that is null is no key. The CLI refuses most of them ("Field may not be null." of azure-ai-ml 1.35.2), and
+    sends nothing for the others, such as a tag.
+    """
     if not isinstance(document, dict):
         message = f"not an Azure CLI file: expected an object, found {kind_of(document)}"
         return ParsedDocument(refusals=(Refusal("", message, "provide a file that `az ml ... create --file` accepts"),))
@@ -89,7 +97,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         return ParsedDocument(refusals=(Refusal("/$schema", message, "correct `$schema`, or remove it"),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
-    reading = reading_of(kind.bring(document, "", at_home(document, around)))
+    reading = reading_of(kind.bring(without_nulls(document), "", at_home(document, around)))
     return replace(
         reading,
         remarks=tuple(_find_rejected_keys(kind, document)),
@@ -109,6 +117,7 @@ def kind_of_file(document: JsonObject) -> CliDocumentKind | None:
     The CLI selects it by the command and by `type`. So among kinds with the same ARM type, the one that matches the
     content takes precedence over the one that `$schema` names.
     """
+    document = _drop_null_keys(document)
     if schema_of(document) is None:
         return next((kind for kind in KINDS if kind.takes(document)), None)
     named = _SCHEMAS.get(schema_of(document) or "")
@@ -131,6 +140,11 @@ def _find_checked_kind(document: JsonObject) -> CliDocumentKind | None:
     other = next((kind for kind in KINDS if not kind.nothing and kind.takes(document)), None)
     is_component = (schema_of(document) or "").endswith("component") and document.keys().isdisjoint(_OF_JOBS)
     return None if schema_of(document) is None or is_component else other
+
+
+def _drop_null_keys(document: JsonObject) -> JsonObject:
+    """Return a document without keys that are null, which do not decide its kind; what is in its values stays."""
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def _find_rejected_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
