@@ -233,4 +233,5 @@ def _header(prepared: EvaluationContext) -> DecisionHeader:
         SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=prepared.estate.digest),
         datetime.min.replace(tzinfo=UTC),
         EngineRef(name="embedded", version=engine_version("embedded")),
+        snapshot.ledger,
     )

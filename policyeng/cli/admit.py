@@ -179,7 +179,7 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
         stdin = sys.stdin.buffer.read() if wants_stdin else None
         before = read_inputs(args.before, stdin=stdin, context=how["context"], walk=how["walk"])
         read = _changes(args, before.snapshot, {**how, "stdin": stdin})
-    for line in reading_lines(read.read, read.skipped, show_skipped=args.show_skipped):
+    for line in reading_lines(read.read, (*before.snapshot.ledger, *read.ledger), show_skipped=args.show_skipped):
         print_line(line, error=True)
     engine, opa = args.rego_engine()
     deletes = [Change(operation=Operation.DELETE, id=identity) for identity in args.deleted]
@@ -201,7 +201,8 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
             standing=args.standing,
         )
     decision = decision.model_copy(update={"settings": setup.applied})
-    return with_problems(decision, [*before.problems, *read.problems, *setup.problems])
+    problems = [*before.problems, *read.problems, *setup.problems]
+    return with_problems(decision, problems, read.ledger, strict_unknown=settings.strict_unknown)
 
 
 def _changes(args: AdmitOptions, before: Snapshot, how: Mapping[str, Any]) -> ChangesRead:

@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from policyeng.later import lazy_pattern
-from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.models import WORKSPACE_TYPE, JsonObject, LedgerEntry, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources import workspace_config
 from policyeng.sources.context import Home, directory_of, resolve_path
 from policyeng.sources.detection import DetectedDocument, Note, OpenedFile
-from policyeng.sources.discovery import Named, Skipped
+from policyeng.sources.discovery import Named
 from policyeng.sources.parsed import Find, Loaded, NamedThing, ParsedDocument, find_nothing, problem_of
 from policyeng.sources.relevance import mentions_machine_learning
 
@@ -137,11 +137,11 @@ def list_uncompiled(files: Sequence[OpenedFile], read: Iterable[DetectedDocument
     for position, named, content, error in codes:
         if named.path in generated:
             reason = f"`{generated[named.path]}` is read instead; it is assumed to be up to date"
-            yield Note(position, Skipped(named.file, reason))
+            yield Note(position, LedgerEntry(place=named.file, reason=reason, relevant=False))
         elif mentions_machine_learning(content):
             yield Note(position, problem_of(error))
         else:
-            yield Note(position, Skipped(named.file, error.message))
+            yield Note(position, LedgerEntry(place=named.file, reason=error.message, relevant=False))
 
 
 def _find_generated_inputs(sources: Mapping[Path, bytes], read: Iterable[DetectedDocument]) -> dict[Path, str]:
@@ -201,7 +201,7 @@ def drop_superseded(parts: Sequence[DetectedDocument]) -> tuple[list[DetectedDoc
         is_state = part.name == "terraform" and part.named.found and not _is_plan(part)
         if is_state and (plan := plans.get(directory_of(part.named))):
             reason = f"a state; the plan `{plan}` in the same directory is read instead"
-            notes.append(Note(part.position, Skipped(part.named.file, reason)))
+            notes.append(Note(part.position, LedgerEntry(place=part.named.file, reason=reason, relevant=False)))
         else:
             kept.append(part)
     return kept, notes

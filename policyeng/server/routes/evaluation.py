@@ -65,7 +65,7 @@ def decided(service: Service, request: RouteRequest) -> RouteResponse:
             is_dry_run=is_dry_run,
             with_standing=request.standing,
         )
-    decision = with_problems(decision, read.problems)
+    decision = with_problems(decision, read.problems, read.ledger, strict_unknown=setup.settings.strict_unknown)
     return RouteResponse(rendered(decision, request.decision_id, age), setup, document, decision, age)
 
 

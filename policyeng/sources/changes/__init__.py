@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from policyeng._performance import uncollected
+from policyeng.facts.coverage import ledger_of, list_unread
 from policyeng.frozen import replace
-from policyeng.models import Change, FilePlaces, JsonObject, Operation, Problem, Snapshot, lowered
+from policyeng.models import Change, FilePlaces, JsonObject, LedgerEntry, Operation, Problem, Snapshot, lowered
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.changes import native, what_if
 from policyeng.sources.context import DocumentContext
 from policyeng.sources.detection import FORMATS, ReadOptions, choose_formats
-from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, Skipped, find_inputs
+from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, find_inputs
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Format, Loaded, ParsedDocument
 from policyeng.sources.reader import SUFFIXES, ReadDocument, read_documents, read_inputs
@@ -83,14 +84,14 @@ class ChangesRead(NamedTuple):
         problems: what could not be read, with its place; with an `error` the changes are not all that is meant.
         texts: the files by name, for the places of fields.
         read: each document with its format and its number of entries.
-        skipped: what was found in directories and changes nothing.
+        ledger: what was not read of the documents and their directories.
     """
 
     changes: tuple[Change, ...]
     problems: tuple[Problem, ...]
     texts: Mapping[str, FilePlaces]
     read: tuple[ReadDocument, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
 
 
 def read_changes(
@@ -146,10 +147,8 @@ def read_whole(
         paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, context=_as_applied(context), walk=walk
     )
     after = read.snapshot
-    incomplete = (f"the state is incomplete: {line}" for line in after.incomplete)
-    problems = [*read.problems, *list_other_differences(before, after)]
-    problems += (Problem(level="warning", message=line) for line in incomplete)
-    return ChangesRead(diff_states(before, after), tuple(problems), after.texts, read.read, read.skipped)
+    problems = (*read.problems, *list_other_differences(before, after))
+    return ChangesRead(diff_states(before, after), problems, after.texts, read.read, ledger_of(after))
 
 
 def parse_changes(
@@ -191,11 +190,12 @@ def _read(
     documents = [document for _, document in read.documents]
     changes, conflicts = _changes(documents)
     problems = [*read.problems, *conflicts, *(problem for each in documents for problem in _find_left_out(each))]
+    ledger = (*read.ledger, *(entry for each in documents for entry in _list_unread(each)))
     states_no_change = any(document.reading.states_changes for document in documents)
     if not changes and not any(problem.level == "error" for problem in problems) and not states_no_change:
         problems.append(Problem(level="error", message=f"the documents contain no changes; {_REMEDY}"))
     texts = {file: text for document in documents for file, text in document.texts().items()}
-    return ChangesRead(changes, tuple(problems), texts, read.summaries(), read.skipped)
+    return ChangesRead(changes, tuple(problems), texts, read.summaries(), ledger)
 
 
 def _as_applied(context: DocumentContext | None) -> DocumentContext:
@@ -223,13 +223,16 @@ def _select_put(reading: ParsedDocument) -> ParsedDocument:
     return replace(reading, resources=kept, stated=())
 
 
+def _list_unread(document: Loaded) -> Iterator[LedgerEntry]:
+    for entry in list_unread(document.reading.incomplete, document.texts()):
+        yield replace(entry, place=entry.place or document.file)
+
+
 def _find_left_out(document: Loaded) -> Iterator[Problem]:
-    """Yield the problems of a document's other content and of missing changes."""
+    """Yield the problems of a document's other content, and of changes that a page does not have."""
     reading = document.reading
     for collection in dict.fromkeys(entry.collection for entry in reading.stated):
         message = f"the `{collection}` are not changes and are ignored; add them to the snapshot"
         yield Problem(level="warning", message=message, place=document.file)
-    for line in reading.incomplete:
-        yield Problem(level="warning", message=f"the changes are incomplete: {line}", place=document.file)
     if reading.truncated:
         yield Problem(level="error", message=reading.truncated, place=document.file)
