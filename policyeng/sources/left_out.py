@@ -199,9 +199,11 @@ def looks_like_document(content: bytes) -> bool:
     if b"\0" in text:  # binary, or UTF-16 that ends within a character
         text = as_utf8(content[:-2])
     end = _end_of_comments(text)
-    if b"\0" in text or (end >= len(text) and len(content) < HEAD):
+    is_whole = len(content) < HEAD
+    if b"\0" in text or (end == len(text) and is_whole):
         return False
-    if end >= min(len(text), _LONGEST_COMMENT):  # nothing but comments so far
+    # Nothing but comments so far; the beginning may end within the sign of the next.
+    if end >= _LONGEST_COMMENT or (end + len(b"---") > len(text) and not is_whole):
         return True
     rest = text[end : end + HEAD]
     return _JSON.match(rest) is not None or _YAML.match(rest) is not None
