@@ -280,6 +280,17 @@ def test_links_and_pipes(here: Path) -> None:
     assert relevant == {"in/.links/": False, "in/folder/": True, "in/file.json": True, "in/pipe.json": True}
 
 
+def test_a_mounted_volume_is_read_once(here: Path) -> None:
+    """Kubernetes mounts files as links into a hidden directory; what is read so is not left out."""
+    hide(here / "state", "main.json", json.dumps(OPEN).encode(), "..2026_06_01", "", config=False)
+    (here / "state/..data").symlink_to("..2026_06_01")
+    (here / "state/main.json").symlink_to("..data/main.json")
+
+    read = read_inputs(["state"])
+    assert len(read.snapshot.resources) == 1
+    assert [entry for entry in read.ledger if entry.relevant] == []
+
+
 def test_secrets_in_places_and_reasons_are_masked() -> None:
     """Entries are shown to readers, as problems are."""
     entry = LedgerEntry(place="a password=hunter2", reason="b password=hunter2", relevant=True)

@@ -183,7 +183,9 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
         print_line(line, error=True)
     engine, opa = args.rego_engine()
     deletes = [Change(operation=Operation.DELETE, id=identity) for identity in args.deleted]
-    snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
+    # What was not read of a state that is replaced as a whole cannot change the decision.
+    ledger = () if args.whole else before.snapshot.ledger
+    snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}, "ledger": ledger})
     with show_progress(f"evaluating {len(snapshot.resources)} resources before and after the change"):
         decision = decide(
             setup.bundle,

@@ -328,12 +328,14 @@ class LeftOut(NamedTuple):
         file: how messages name it; a directory ends with a slash.
         path: a file, or a directory with everything below it.
         names: only these files of the directory.
+        read: resolved paths of files that are read under another name, as in a volume of Kubernetes.
     """
 
     file: str
     path: Path
     reason: str
     names: tuple[str, ...] = ()
+    read: frozenset[Path] = frozenset()
 
 
 Found = Named | LeftOut | LedgerEntry | InputError
@@ -435,9 +437,11 @@ def _walk_directory(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, 
         sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
         remedy = "give a directory with JSON or YAML documents, or a file"
         yield InputError(f"the directory contains no {sought} file", place=(display(directory),), remedy=remedy)
-    yield from (left_out[file] for file in sorted(left_out))
     included = [path for path in sorted(files) if display(path) not in left_out]
     real = {path.resolve() for path in included if not path.is_symlink()}
+    linked = {path.resolve() for path in included if path.is_symlink()} if left_out else set()
+    for _, entry in sorted(left_out.items()):
+        yield entry._replace(read=frozenset(real | linked)) if isinstance(entry, LeftOut) else entry
     for path in included:
         if not path.is_symlink() or path.resolve() not in real:  # findings name the file, not a link to it
             yield Named(display(path), path, found=True, any_suffix=not path.name.lower().endswith(suffixes))

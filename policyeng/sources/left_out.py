@@ -79,7 +79,7 @@ class Inspection:
                 shown = f"`{others[0]}`" if len(others) == 1 else f"{len(others)} files"
                 yield LedgerEntry(place=left_out.file, reason=f"{shown}: {left_out.reason}", relevant=False)
         else:
-            why = self._why_relevant(self._list_files(left_out.path), left_out.path)
+            why = self._why_relevant(self._list_files(left_out), left_out.path)
             reason = f"{left_out.reason}; {why}" if why else left_out.reason
             yield LedgerEntry(place=left_out.file, reason=reason, relevant=bool(why))
 
@@ -122,18 +122,19 @@ class Inspection:
             return f"`{display(path)}` cannot be read ({reason})"
         return "it is about Machine Learning" if path == left_out else f"`{display(path)}` is about Machine Learning"
 
-    def _list_files(self, path: Path) -> Iterator[Path]:
-        """Yield the files below a path, those with names of documents first.
+    def _list_files(self, left_out: LeftOut) -> Iterator[Path]:
+        """Yield the files that are not read at all, those with names of documents first.
 
         Raises:
             _LimitError: there are too many names.
             OSError: a folder cannot be listed.
         """
+        path, real = left_out.path, left_out.path.resolve()
         if not path.is_dir():
             yield path
             return
         others: list[Path] = []
-        waiting, seen = [(path, path.resolve())], set[Path]()
+        waiting, seen = [(path, real)], set[Path]()
         while waiting:
             folder, real = waiting.pop()
             if real in seen:  # links can lead in a circle
@@ -145,11 +146,13 @@ class Inspection:
             if self._names < 0:
                 raise _LimitError
             for entry in entries:
-                inner = folder / entry.name
-                if entry.name == GIT:
+                inner, target = folder / entry.name, real / entry.name
+                if entry.is_symlink():
+                    target = inner.resolve()
+                if entry.name == GIT or target in left_out.read:
                     continue
                 if entry.is_dir():
-                    waiting.append((inner, inner.resolve() if entry.is_symlink() else real / entry.name))
+                    waiting.append((inner, target))
                 elif entry.name.lower().endswith(_DOCUMENTS):
                     yield inner
                 else:
