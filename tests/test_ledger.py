@@ -120,8 +120,8 @@ def test_no_name_or_rule_hides_a_document(
     document: str, inside: str, name: str, suffix: str, rule: str, config: bool, form: Callable[[bytes], bytes]
 ) -> None:
     """Wherever it is, it is read, or an error, or a relevant entry; with `--all-files` it is never left out."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made).resolve()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary).resolve()
         hide(folder, f"{name}{suffix}" or "main", form(DOCUMENTS[document]), inside, rule, config)
 
         assert is_noticed(read_here(folder))
@@ -233,8 +233,7 @@ def test_an_exclusion_of_the_operator_is_a_decision(here: Path) -> None:
         json.dumps({**OPEN, "id": f"{WORKSPACE}2", "properties": {}}), encoding="utf-8"
     )
     line = ["check", "repo", STRICT, "--select", "AML-NET-001", "--fail-on", "critical", "--show-skipped"]
-    for options, environ in ((["--exclude", "main.json"], {}), ([], {"POLICYENG_EXCLUDE": "main.json"})):
-        ran = policyeng(*line, *options, **environ)
+    for ran in (policyeng(*line, "--exclude", "main.json"), policyeng(*line, POLICYENG_EXCLUDE="main.json")):
         assert (ran.returncode, "repo/main.json: excluded by `exclude`\n" in ran.stderr) == (0, True)
     (here / "policyeng.toml").write_text('exclude = ["main.json"]', encoding="utf-8")
     assert policyeng(*line).returncode == 0

@@ -164,7 +164,7 @@ def _open(position: int, named: Named, options: ReadOptions, inspection: Inspect
     entries: list[DetectedDocument | Note] = []
     try:
         content = content_of(named, options.stdin, options.max_bytes)
-        if named.any_suffix and not inspection.claims(content, named.file):
+        if named.any_suffix and not inspection.is_document(content, named.file):
             return OpenedFile(named)  # it was looked at, and is no document
         if options.documents and not (named.found and named.file.lower().endswith(NEVER_WRITTEN)):
             written = tuple(read_documents(named.file, content, options.max_bytes))

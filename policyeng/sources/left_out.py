@@ -8,7 +8,7 @@ name is chosen by the one who is checked.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from policyeng.errors import InputError
@@ -27,6 +27,7 @@ MOST_BYTES = 256 << 20
 
 #: How much of a file shows whether it may be a document.
 HEAD = 4096
+_SOURCE_CODE = tuple(SOURCE_CODE)
 #: Names of documents, which are looked at first.
 _DOCUMENTS = (*JSON_SUFFIXES, *YAML_SUFFIXES, *SOURCE_CODE, ".json5", ".template", ".armtemplate")
 #: Where `terraform init` keeps a copy of the modules.
@@ -79,25 +80,28 @@ class Inspection:
                 shown = f"`{others[0]}`" if len(others) == 1 else f"{len(others)} files"
                 yield LedgerEntry(place=left_out.file, reason=f"{shown}: {left_out.reason}", relevant=False)
         else:
-            why = self._why_relevant(self._list_files(left_out), left_out.path)
+            why = self._why_relevant(left_out)
             reason = f"{left_out.reason}; {why}" if why else left_out.reason
             yield LedgerEntry(place=left_out.file, reason=reason, relevant=bool(why))
 
-    def claims(self, content: bytes, file: str) -> bool:
-        """Check whether a file of any name has the structure of a document about Azure Machine Learning."""
-        if file.lower().endswith(tuple(SOURCE_CODE)):
-            return mentions_machine_learning(content)
-        folded = content.lower()
-        if not looks_like_document(content):
+    def is_document(self, content: bytes, file: str) -> bool:
+        """Check whether a file of any name has the structure of one of the formats."""
+        return looks_like_document(content) and self._has_structure(content, file)
+
+    def _is_relevant(self, content: bytes, file: str) -> bool:
+        """Check whether a file is a document about Azure Machine Learning."""
+        if not mentions_machine_learning(content) and not _contains_cli_word(content):
             return False
-        if not mentions_machine_learning(content) and not any(word in folded for word in _CLI_WORDS):
-            return False
+        return file.lower().endswith(_SOURCE_CODE) or self.is_document(content, file)
+
+    def _has_structure(self, content: bytes, file: str) -> bool:
         try:
             documents = read_text(content, file, max_bytes=len(content)).documents
         except InputError:
+            is_json = _JSON.match(content[_end_of_comments(content) :]) is not None
             if file.lower().endswith((*JSON_SUFFIXES, *YAML_SUFFIXES)):
-                return may_be_ours(content, is_json=_is_json(content))
-            return _is_json(content)
+                return may_be_ours(content, is_json=is_json)
+            return is_json and mentions_machine_learning(content)
         return any(self._is_ours(document) for _, document in documents)
 
     def _is_ours(self, document: object) -> bool:
@@ -106,11 +110,11 @@ class Inspection:
             return False
         return not self._formats[name].read(document).nothing if name else is_shaped_as_ours(document)
 
-    def _why_relevant(self, paths: Iterable[Path], left_out: Path) -> str:
-        """Return why files are relevant; empty if they are not."""
-        path = left_out
+    def _why_relevant(self, left_out: LeftOut) -> str:
+        """Return why a file or a folder is relevant; empty if it is not."""
+        path = top = str(left_out.path)
         try:
-            for path in paths:
+            for path in self._list_files(left_out):
                 if self._look(path):
                     break
             else:
@@ -118,23 +122,22 @@ class Inspection:
         except _LimitError:
             return "too many files to look at"
         except (OSError, ValueError) as error:
-            reason = (getattr(error, "strerror", None) or type(error).__name__).lower()
-            return f"`{display(path)}` cannot be read ({reason})"
-        return "it is about Machine Learning" if path == left_out else f"`{display(path)}` is about Machine Learning"
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            return f"`{display(Path(path))}` cannot be read ({reason})"
+        return "it is about Machine Learning" if path == top else f"`{display(Path(path))}` is about Machine Learning"
 
-    def _list_files(self, left_out: LeftOut) -> Iterator[Path]:
+    def _list_files(self, left_out: LeftOut) -> Iterator[str]:
         """Yield the files that are not read at all, those with names of documents first.
 
         Raises:
             _LimitError: there are too many names.
-            OSError: a folder cannot be listed.
+            OSError: a folder cannot be listed, or something is neither a file nor a folder.
         """
-        path, real = left_out.path, left_out.path.resolve()
-        if not path.is_dir():
-            yield path
+        if not left_out.path.is_dir():
+            yield from _require_file(left_out.path)
             return
-        others: list[Path] = []
-        waiting, seen = [(path, real)], set[Path]()
+        is_read, others = set(map(str, left_out.read)), list[str]()
+        waiting, seen = [(str(left_out.path), str(left_out.path.resolve()))], set[str]()
         while waiting:
             folder, real = waiting.pop()
             if real in seen:  # links can lead in a circle
@@ -146,31 +149,28 @@ class Inspection:
             if self._names < 0:
                 raise _LimitError
             for entry in entries:
-                inner, target = folder / entry.name, real / entry.name
-                if entry.is_symlink():
-                    target = inner.resolve()
-                if entry.name == GIT or target in left_out.read:
+                target = _resolve_link(entry.path) if entry.is_symlink() else f"{real}{os.sep}{entry.name}"
+                if entry.name == GIT or not target or target in is_read:
                     continue
                 if entry.is_dir():
-                    waiting.append((inner, target))
+                    waiting.append((entry.path, target))
                 elif entry.name.lower().endswith(_DOCUMENTS):
-                    yield inner
+                    yield from [entry.path] if entry.is_file() else _require_file(Path(entry.path))
                 else:
-                    others.append(inner)
+                    others += [entry.path] if entry.is_file() else _require_file(Path(entry.path))
         yield from others
 
     def _may_be_document(self, path: Path) -> bool:
         """Check whether a file has to be looked at; what cannot be read has to."""
-        self._files -= 1
         try:
-            if self._files < 0 or not path.is_file():
+            if not path.is_file():
                 return True
-            with path.open("rb") as stream:
+            with path.open("rb", buffering=0) as stream:
                 return looks_like_document(stream.read(HEAD))
         except (OSError, ValueError):
             return True
 
-    def _look(self, path: Path) -> bool:
+    def _look(self, path: str) -> bool:
         """Check whether a file is relevant.
 
         Raises:
@@ -180,20 +180,44 @@ class Inspection:
         self._files -= 1
         if self._files < 0:
             raise _LimitError
-        if not path.is_file():
-            return not path.is_symlink() and path.exists()  # a pipe or a device; a link to nothing holds nothing
-        with path.open("rb") as stream:
+        is_code = path.lower().endswith(_SOURCE_CODE)
+        if is_code and _TERRAFORM in Path(path).parts:  # the modules of the configuration that is planned
+            return False
+        with open(path, "rb", buffering=0) as stream:  # noqa: PTH123  # a virtual environment has 40,000 files
             content = stream.read(HEAD)
-            is_code = path.name.lower().endswith(tuple(SOURCE_CODE))
-            if is_code and _TERRAFORM in path.parts:  # the modules of the configuration that is planned
-                return False
             if not is_code and not looks_like_document(content):
                 return False
             self._bytes -= os.fstat(stream.fileno()).st_size
             if self._bytes < 0:
                 raise _LimitError
-            content += stream.read()
-        return self.claims(as_utf8(content), path.name)
+            content += stream.readall()
+        return self._is_relevant(as_utf8(content), path)
+
+
+def _require_file(path: Path) -> list[str]:
+    """Return a path of a file as a list, which is empty for a link to nothing.
+
+    Raises:
+        OSError: it is a pipe or a device, which is not opened.
+    """
+    if path.is_file():
+        return [str(path)]
+    if path.exists():
+        raise OSError("not a regular file")
+    return []
+
+
+def _resolve_link(path: str) -> str:
+    """Return what a link leads to; empty if it leads to itself."""
+    try:
+        return str(Path(path).resolve())
+    except (OSError, RuntimeError):
+        return ""
+
+
+def _contains_cli_word(content: bytes) -> bool:
+    folded = content.lower()
+    return any(word in folded for word in _CLI_WORDS)
 
 
 def looks_like_document(content: bytes) -> bool:
@@ -210,10 +234,6 @@ def looks_like_document(content: bytes) -> bool:
         return True
     rest = text[end : end + HEAD]
     return _JSON.match(rest) is not None or _YAML.match(rest) is not None
-
-
-def _is_json(content: bytes) -> bool:
-    return _JSON.match(content[_end_of_comments(content) :]) is not None
 
 
 def _end_of_comments(content: bytes) -> int:

@@ -414,7 +414,8 @@ def _local(path: Path, walk: FileWalk) -> Iterator[PartSource | Collected]:
         if isinstance(named, InputError):
             yield Collected(display(path), None, [problem_of(named)])
         elif isinstance(named, LeftOut):
-            yield Collected(named.file, None, ledger=tuple(inspection.entries(named)))
+            if entries := tuple(inspection.entries(named)):
+                yield Collected(named.file, None, ledger=entries)
         elif isinstance(named, LedgerEntry):
             yield Collected(named.place, None, ledger=(named,))
         elif named.path is not None:
