@@ -123,7 +123,18 @@ def test_a_state_gives_way_to_the_plan_next_to_it(tmp_path: Path) -> None:
     assert len(inputs.snapshot.resources) == 1
     assert not inputs.problems
     assert [Path(skipped.place).name for skipped in inputs.ledger] == ["state.json"]
+    assert [skipped.relevant for skipped in inputs.ledger] == [False]
     assert len(read_inputs([tmp_path / "state.json"]).snapshot.resources) == 1
+
+
+def test_a_plan_of_other_resources_hides_no_state(tmp_path: Path) -> None:
+    """The state has a resource that the plan does not know of, so leaving it out is relevant."""
+    values = {**WORKSPACE["values"], "id": f"/subscriptions/s/resourceGroups/rg/providers/{ML}/ws"}
+    state = {**STATE, "values": {"root_module": {"resources": [{**WORKSPACE, "values": values}]}}}
+    known = read(tmp_path, {"plan.json": {**PLAN, "prior_state": state}, "state.json": state})
+    other = read(tmp_path, {"plan.json": {**PLAN, "prior_state": STATE}, "state.json": state})
+
+    assert [entry.relevant for each in (known, other) for entry in each.ledger] == [False, True]
 
 
 def test_links_are_not_read_twice_and_those_to_directories_are_reported(tmp_path: Path) -> None:

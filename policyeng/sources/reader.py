@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -31,7 +32,7 @@ from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, excl
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Loaded, Refusal, Surroundings, move_pointers, problem_of, raise_errors
 from policyeng.sources.references import drop_superseded, find_homes, find_linked, list_uncompiled, make_finders
-from policyeng.sources.relevance import is_something_else
+from policyeng.sources.relevance import is_something_else, mentions_machine_learning
 from policyeng.sources.templates import with_embedded
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
 from policyeng.sources.written_documents import warn_about_skipped
@@ -194,7 +195,8 @@ def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem |
     for refusal in reading.refusals:
         harmless = part.named.found and (refusal.is_empty or _is_unrelated(part, refusal))
         if harmless and empty:
-            yield LedgerEntry(place=document.file, reason=refusal.message, relevant=False)
+            is_relevant = not refusal.is_empty and mentions_machine_learning(json.dumps(part.document).encode())
+            yield LedgerEntry(place=document.file, reason=refusal.message, relevant=is_relevant)
         else:
             yield _make_problem(document, refusal, "warning" if harmless else "error")
     for pointer, message in reading.remarks:

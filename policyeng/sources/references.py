@@ -116,6 +116,7 @@ _CALLED = lazy_pattern(rb"^[ \t]*+(?:module[ \t]+\w+|using)[ \t]+'([^':\r\n]+)'"
 _COMMENT = lazy_pattern(rb"/\*(?:.*?\*/|.*+)", re.DOTALL)
 #: The program that wrote a template.
 _GENERATOR = "/metadata/_generator/name"
+_PRIOR = "/prior_state/values"
 _CALLS = "/configuration/root_module/module_calls"
 _BICEP = (".bicep", ".bicepparam")
 
@@ -191,20 +192,39 @@ def _find_planned_directories(home: Path, plan: object) -> set[Path]:
 
 def drop_superseded(parts: Sequence[DetectedDocument]) -> tuple[list[DetectedDocument], list[Note]]:
     """Drop the Terraform states in directories that a plan in the same directory replaces."""
-    plans: dict[PurePath, str] = {}
+    plans: dict[PurePath, DetectedDocument] = {}
     for part in parts:
-        if _is_plan(part) and value_at(part.document, "/prior_state/values") is not None:
-            plans.setdefault(directory_of(part.named), part.named.file)
+        if _is_plan(part) and value_at(part.document, _PRIOR) is not None:
+            plans.setdefault(directory_of(part.named), part)
     kept: list[DetectedDocument] = []
     notes: list[Note] = []
     for part in parts:
         is_state = part.name == "terraform" and part.named.found and not _is_plan(part)
         if is_state and (plan := plans.get(directory_of(part.named))):
-            reason = f"a state; the plan `{plan}` in the same directory is read instead"
-            notes.append(Note(part.position, LedgerEntry(place=part.named.file, reason=reason, relevant=False)))
+            reason = f"a state; the plan `{plan.named.file}` in the same directory is read instead"
+            # A plan of another state can be put next to any state.
+            is_other = not _list_ids(part.document) <= _list_ids(value_at(plan.document, _PRIOR))
+            reason += ", which does not have all of its resources" if is_other else ""
+            notes.append(Note(part.position, LedgerEntry(place=part.named.file, reason=reason, relevant=is_other)))
         else:
             kept.append(part)
     return kept, notes
+
+
+def _list_ids(document: object) -> set[str]:
+    """Return the ARM ids of the resources in a state, in lower case."""
+    ids: set[str] = set()
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            arm_id = value.get("id")
+            if isinstance(arm_id, str) and arm_id.startswith("/"):
+                ids.add(lowered(arm_id))
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return ids
 
 
 def _is_plan(part: DetectedDocument) -> bool:
