@@ -239,7 +239,7 @@ def test_a_document_of_two_formats_is_an_error(
     assert problem.level == "error"
     assert all(f"`{name}`" in problem.message for name in formats)
     assert keys in problem.message
-    assert inputs.skipped == ()
+    assert inputs.ledger == ()
 
 
 def test_a_format_that_the_user_names_opens_no_hole() -> None:

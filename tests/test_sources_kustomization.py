@@ -93,4 +93,4 @@ def test_an_overlay_that_changes_nothing_of_ours_is_skipped(laid: Laid, overlay:
     inputs = read_inputs([folder])
 
     assert (inputs.snapshot.incomplete, inputs.problems) == ((), ())
-    assert sum("a Kustomization" in skipped.reason for skipped in inputs.skipped) == 3
+    assert sum("a Kustomization" in entry.reason for entry in inputs.ledger) == 3

@@ -59,7 +59,7 @@ def admit(
         engine: the engine that evaluates Rego, one of `policyeng.engines.ENGINES`.
         opa: the OPA server of the engine `opa`; by default a private server is started.
         fail_on: the lowest severity that denies; failures below it warn.
-        strict_unknown: count unknown findings as failures.
+        strict_unknown: count unknown findings, and relevant entries of the ledger, as failures.
         modes: how failures are enforced; by default they deny.
         blame: whether earlier failures on changed resources also deny.
         standing: list all earlier failures and errors that do not deny, not only those on changed resources. This does
@@ -86,7 +86,7 @@ def admit(
     read = prepare_changes(change, bundle.spellings)
     earlier = changes_of(before, bundle.spellings)
     decision = decided_wholly(bundle, snapshot, read.changes, options, parameters, earlier, remembered)
-    return with_problems(decision, read.problems)
+    return with_problems(decision, read.problems, read.ledger, strict_unknown=strict_unknown)
 
 
 def list_effective(

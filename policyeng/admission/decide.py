@@ -83,7 +83,7 @@ def decided_wholly(
     )
     digest = _digest_of(snapshot, bundle) if before or remembered else old.snapshot.digest
     named = SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=digest)
-    header = DecisionHeader(old.bundle, named, old.as_of, old.engine)
+    header = DecisionHeader(old.bundle, named, old.as_of, old.engine, snapshot.ledger)
     return decided(changes, header, attributed, problems, gate)
 
 

@@ -140,7 +140,9 @@ class AdmissionSession:
                 before=earlier.before,
                 remembered=earlier.remembered,
             )
-        return with_problems(decision, read.problems) if read.problems else decision
+        if not read.problems and not read.ledger:
+            return decision
+        return with_problems(decision, read.problems, read.ledger, strict_unknown=options.strict_unknown)
 
     def list_effective(
         self, changes: Sequence[Change], before: Sequence[Change], remembered: Sequence[Change]
@@ -296,4 +298,5 @@ def _header(prepared: EvaluationContext) -> DecisionHeader:
         SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=prepared.estate.digest),
         datetime.min.replace(tzinfo=UTC),
         EngineRef(name="embedded", version=engine_version("embedded")),
+        snapshot.ledger,
     )

@@ -178,11 +178,13 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
         stdin = sys.stdin.buffer.read() if wants_stdin else None
         before = read_inputs(args.before, stdin=stdin, context=how["context"], walk=how["walk"])
         read = _changes(args, before.snapshot, {**how, "stdin": stdin})
-    for line in reading_lines(read.read, read.skipped, show_skipped=args.show_skipped):
+    for line in reading_lines(read.read, (*before.snapshot.ledger, *read.ledger), show_skipped=args.show_skipped):
         print_line(line, error=True)
     engine, opa = args.rego_engine()
     deletes = [Change(operation=Operation.DELETE, id=identity) for identity in args.deleted]
-    snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
+    # What was not read of a state that is replaced as a whole cannot change the decision.
+    ledger = () if args.whole else before.snapshot.ledger
+    snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}, "ledger": ledger})
     problems = (*before.problems, *read.problems, *setup.problems)
     with show_progress(f"evaluating {len(snapshot.resources)} resources before and after the change"):
         decision = decide(

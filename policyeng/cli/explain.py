@@ -172,7 +172,7 @@ def _read(files: Sequence[str], args: ExplainOptions | EvalOptions, setup: Evalu
         walk=args.walk(args.settings(exclude=args.exclude), [*args.policies, *args.given_data, args.config]),
         **setup.bundle.wanted,
     )
-    for line in reading_lines(read.read, read.skipped, show_skipped=args.show_skipped):
+    for line in reading_lines(read.read, read.ledger, show_skipped=args.show_skipped):
         print_line(line, error=True)
     raise_errors(read.problems)
     return read

@@ -8,10 +8,30 @@ from typing import Final, NamedTuple, TypeVar
 
 from policyeng.errors import InputError, PolicyengError
 from policyeng.facts.ids import fold_id, is_open, types_of
-from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Operation, Origin, Outcome, Unknown, lowered
+from policyeng.models import (
+    Change,
+    Decision,
+    Denial,
+    Finding,
+    JsonObject,
+    Operation,
+    Origin,
+    Outcome,
+    Unknown,
+    lowered,
+    relevant_entries,
+)
 from policyeng.parsing.json_text import shortened
 from policyeng.report.escaping import visible
-from policyeng.report.phrases import count, denial_sentence, denials, shorten_id, unknown_sentence, unknowns
+from policyeng.report.phrases import (
+    count,
+    denial_sentence,
+    denials,
+    ledger_entry_sentence,
+    shorten_id,
+    unknown_sentence,
+    unknowns,
+)
 from policyeng.server.schemas import (
     MAX_ANNOTATION,
     MAX_MESSAGE,
@@ -369,7 +389,13 @@ def _status(decision: Decision, reviewed: ReviewedObject) -> ReviewStatus:
     undecided = decision.exit_code == 2
     lines = [*_lines(decision, reviewed)]
     policies = len({finding.policy for finding in decision.denied})
-    heading = "policyeng could not decide" if undecided else f"{count(policies, 'policy')} of policyeng"
+    heading = (
+        "policyeng could not decide"
+        if undecided
+        else f"{count(policies, 'policy')} of policyeng"
+        if policies
+        else "policyeng"
+    )
     message_lines = [f"{heading}:", *lines[:_MOST_LINES]]
     if len(lines) > _MOST_LINES:
         message_lines.append(f"and {len(lines) - _MOST_LINES} more")
@@ -387,6 +413,9 @@ def _lines(decision: Decision, reviewed: ReviewedObject) -> Iterator[str]:
             yield _shorten(
                 visible(f"{problem.place}: {problem.message}" if problem.place else problem.message), _MOST_LINE
             )
+    if not decision.allowed:  # under `strict_unknown` these deny
+        for entry in relevant_entries(decision.ledger):
+            yield _shorten(f"not read: {ledger_entry_sentence(entry)}", _MOST_LINE)
     for finding in decision.denied:
         reasons = _reasons(finding, reviewed.fields)
         more = f"; and {len(reasons) - _MOST_DENIALS} more" if len(reasons) > _MOST_DENIALS else ""

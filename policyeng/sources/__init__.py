@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from policyeng.sources.context import DocumentContext, normalize_context
     from policyeng.sources.detection import FORMATS
-    from policyeng.sources.discovery import EVERYTHING, FileWalk, Skipped, excluded, resolve_paths
+    from policyeng.sources.discovery import EVERYTHING, FileWalk, excluded, resolve_paths
     from policyeng.sources.exemptions_file import ExemptionsRead, exemptions_of, load_exemptions, read_exemptions
     from policyeng.sources.reader import Inputs, ReadDocument, load_snapshot, read_inputs
     from policyeng.sources.saved_report import read_report
@@ -42,7 +42,6 @@ __all__ = [
     "FileWalk",
     "Inputs",
     "ReadDocument",
-    "Skipped",
     "excluded",
     "exemptions_of",
     "is_resource_id",
@@ -73,7 +72,6 @@ __getattr__ = attributes(
         "DocumentContext": "context",
         "Inputs": "reader",
         "ReadDocument": "reader",
-        "Skipped": "discovery",
         "FileWalk": "discovery",
         "excluded": "discovery",
         "exemptions_of": "exemptions_file",

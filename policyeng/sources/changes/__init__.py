@@ -13,8 +13,19 @@ import orjson
 
 from policyeng._performance import uncollected
 from policyeng.errors import InputError
+from policyeng.facts.coverage import ledger_of, list_unread
 from policyeng.frozen import field, frozen, replace
-from policyeng.models import NO_NAMES, Change, FilePlaces, JsonObject, Operation, Problem, Snapshot, lowered
+from policyeng.models import (
+    NO_NAMES,
+    Change,
+    FilePlaces,
+    JsonObject,
+    LedgerEntry,
+    Operation,
+    Problem,
+    Snapshot,
+    lowered,
+)
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, require_readable, shortened
 from policyeng.sources.arm_resource import NO_PROPERTIES, drop_additions, is_resource_id
 from policyeng.sources.changes import native, what_if
@@ -25,7 +36,6 @@ from policyeng.sources.discovery import (
     FileWalk,
     Found,
     Named,
-    Skipped,
     excluded,
     find_inputs,
     name_document,
@@ -104,14 +114,14 @@ class ChangesRead(Sequence[Change]):
         problems: what could not be read, with its place; with an `error` the changes are not all that is meant.
         texts: the files by name, for the places of fields.
         read: each document with its format and its number of entries.
-        skipped: what was found in directories and changes nothing.
+        ledger: what was not read of the documents and their directories.
     """
 
     changes: tuple[Change, ...]
     problems: tuple[Problem, ...] = ()
     texts: Mapping[str, FilePlaces] = field(default_factory=dict, repr=False)
     read: tuple[ReadDocument, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Change: ...
@@ -139,6 +149,7 @@ def load_changes(
     parameters: Mapping[str, object] | None = None,
     exclude: Sequence[str] = (),
     gitignore: bool = True,
+    all_files: bool = False,
 ) -> ChangesRead:
     """Read changes completely or fail, as `policyeng admit` does.
 
@@ -151,6 +162,7 @@ def load_changes(
         parameters: values of template parameters, by name.
         exclude: patterns of what to exclude, as in a `.gitignore` of the current directory.
         gitignore: exclude what `.gitignore` files list.
+        all_files: as for `load_snapshot`.
 
     Raises:
         InputError: something cannot be read, or there are no changes; with the place and remedy of the first fault.
@@ -161,7 +173,7 @@ def load_changes(
         read = parse_changes(source, _IN_MEMORY, from_format=from_, context=context)
     elif isinstance(source, Path) or (isinstance(source, str) and not is_resource_id(source)):
         refuse_text(source, native.PARSE_IT)
-        walk = FileWalk(excluded(exclude, Path.cwd()), gitignore)
+        walk = FileWalk(excluded(exclude, Path.cwd()), gitignore, all_files=all_files)
         read = read_changes([source], from_format=from_, context=context, walk=walk)
     else:
         read = read_document(source, _IN_MEMORY, from_format=from_, context=context)
@@ -292,10 +304,8 @@ def read_whole(
         paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, context=_as_applied(context), walk=walk
     )
     after = read.snapshot
-    incomplete = (f"the state is incomplete: {line}" for line in after.incomplete)
-    problems = [*read.problems, *list_other_differences(before, after)]
-    problems += (Problem(level="warning", message=line) for line in incomplete)
-    return ChangesRead(diff_states(before, after), tuple(problems), after.texts, read.read, read.skipped)
+    problems = (*read.problems, *list_other_differences(before, after))
+    return ChangesRead(diff_states(before, after), problems, after.texts, read.read, ledger_of(after))
 
 
 def parse_changes(
@@ -337,11 +347,12 @@ def _read(
     documents = [document for _, document in read.documents]
     changes, conflicts = _changes(documents)
     problems = [*read.problems, *conflicts, *(problem for each in documents for problem in _find_left_out(each))]
+    ledger = (*read.ledger, *(entry for each in documents for entry in _list_unread(each)))
     states_no_change = any(document.reading.states_changes for document in documents)
     if not changes and not any(problem.level == "error" for problem in problems) and not states_no_change:
         problems.append(Problem(level="error", message=f"the documents contain no changes; {_REMEDY}"))
     texts = {file: text for document in documents for file, text in document.texts().items()}
-    return ChangesRead(changes, tuple(problems), texts, read.summaries(), read.skipped)
+    return ChangesRead(changes, tuple(problems), texts, read.summaries(), ledger)
 
 
 def _as_applied(context: DocumentContext | None) -> DocumentContext:
@@ -379,13 +390,16 @@ def _put_whole(placed: Placed) -> Placed:
     return placed._replace(unreadable={key: why for key, why in placed.unreadable.items() if key != "/properties"})
 
 
+def _list_unread(document: Loaded) -> Iterator[LedgerEntry]:
+    for entry in list_unread(document.reading.incomplete, document.texts()):
+        yield replace(entry, place=entry.place or document.file)
+
+
 def _find_left_out(document: Loaded) -> Iterator[Problem]:
-    """Yield the problems of a document's other content and of missing changes."""
+    """Yield the problems of a document's other content, and of changes that a page does not have."""
     reading = document.reading
     for collection in dict.fromkeys(entry.collection for entry in reading.stated):
         message = f"the `{collection}` are not changes and are ignored; add them to the snapshot"
         yield Problem(level="warning", message=message, place=document.file)
-    for line in reading.incomplete:
-        yield Problem(level="warning", message=f"the changes are incomplete: {line}", place=document.file)
     if reading.truncated:
         yield Problem(level="error", message=reading.truncated, place=document.file)
