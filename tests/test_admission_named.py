@@ -121,11 +121,20 @@ def test_an_id_that_is_another_one_as_a_url_is_refused(
         assert is_refused(bundle, state, change), change
 
 
-@pytest.mark.parametrize("other", ["Microsoft.Resources/tags", "Microsoft.MachineLearningServices/workspaces ", "x/y"])
-def test_a_type_is_that_of_the_id(bundle: Bundle, state: Snapshot, closed: JsonObject, other: str) -> None:
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ("Microsoft.Resources/tags", "but `type` is"),
+        ("Microsoft.MachineLearningServices/workspaces ", "`type` contains a space"),
+        ("x/y", "but `type` is"),
+    ],
+)
+def test_a_type_is_that_of_the_id(
+    bundle: Bundle, state: Snapshot, closed: JsonObject, other: str, message: str
+) -> None:
     """Else nothing would evaluate the resource."""
     changed = {**opened(closed, **OPEN), "type": other}
-    with pytest.raises(InputError, match="but `type` is"):
+    with pytest.raises(InputError, match=message):
         decided(bundle, state, changed)
     decision = decided(bundle, state, Change(operation=Operation.REPLACE, id=closed["id"], resource=changed))
     assert (decision.allowed, decision.exit_code) == (False, 2)
