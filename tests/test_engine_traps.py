@@ -26,12 +26,12 @@ ERROR = "error"
 
 def evaluated(module: str, resource: object = RESOURCE, **more: str) -> object:
     """What the package `p` denies for one resource, or `ERROR`."""
-    program = rego.compile({"p.rego": f"package p\n\n{module}\n", **more}, FACTS)
-    thread = program.thread()
-    thread.begin({"resource": resource}, LIMITS)
     try:
+        program = rego.compile({"p.rego": f"package p\n\n{module}\n", **more}, FACTS)
+        thread = program.thread()
+        thread.begin({"resource": resource}, LIMITS)
         value = thread.call(thread.function("data.p.deny"))
-    except rego.EvaluationError:
+    except (rego.RegoError, rego.EvaluationError):
         return ERROR
     return [] if value is rego.UNDEFINED else json_value(value)
 

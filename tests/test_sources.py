@@ -143,7 +143,7 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
         "unknown.json",
         "error.json:1",
         "empty",
-        "a\0b",
+        "a\\u0000b",
         "<stdin>",
     ]
     messages = [problem.message for problem in inputs.problems]

@@ -74,7 +74,7 @@ def test_an_overlay_over_files_that_are_read_is_incomplete(laid: Laid, overlay: 
     assert line.startswith(f"{folder / 'overlay' / name}: a Kustomization changes objects")
     assert f"`kustomize build {folder / 'overlay'}`" in line
     assert len(inputs.snapshot.resources) == 2
-    assert any("kustomize build" in problem.message for problem in read_changes([folder]).problems)
+    assert any("kustomize build" in entry.reason for entry in read_changes([folder]).ledger)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ text alone.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from policyeng.rego.budget import BudgetExceededError
 from policyeng.rego.builtins import BuiltinError, load_function
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.lexer import PARSE_ERROR, Comment
@@ -85,14 +87,16 @@ class Annotations:
         if not blocks:
             return
         statements: list[Node] = [module.package, *module.imports, *module.rules]
-        rows = [(module.source.position(each.start)[0], each) for each in statements]
+        nodes = {module.source.position(each.start)[0]: each for each in reversed(statements)}
+        rows = sorted(nodes)
         for comments in blocks:
             start = comments[0].start
             row = module.source.position(start)[0]
-            below = min((each for each in rows if each[0] > row), key=lambda each: each[0], default=None)
+            following = bisect_right(rows, row)
+            below = nodes[rows[following]] if following < len(rows) else None
             try:
                 found = Annotation(_read(comments[1:]), module.source, start, row)
-                self._attach(module, found, None if below is None else below[1])
+                self._attach(module, found, below)
             except _Fault as fault:
                 self.faults.append(Diagnostic(PARSE_ERROR, str(fault), module.source, start))
 
@@ -179,6 +183,8 @@ def _read(comments: list[Comment]) -> dict[str, Any]:
         stated = load_function("yaml.unmarshal")(text)
     except BuiltinError as error:
         raise _Fault(f"the METADATA block is not YAML: {error}") from error
+    except BudgetExceededError as error:
+        raise _Fault("the METADATA block has too large values, or takes too long to read") from error
     if not isinstance(stated, dict):
         raise _Fault(f"the METADATA block is {_described(stated)}: write lines such as `title: ...`")
     lines = [line.partition(":")[0].strip() for line in text.splitlines() if not line.startswith((" ", "\t", "#", "-"))]

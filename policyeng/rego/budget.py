@@ -123,11 +123,15 @@ def compiling(limits: EvaluationLimits = UNLIMITED) -> Iterator[CompilationSteps
     if outer is not None:
         yield outer
         return
+    # Annotations are read by builtins, which charge for what they make: not to the last evaluation of this thread.
+    before = BUDGET.deadline, BUDGET.size
+    BUDGET.deadline, BUDGET.size = time.monotonic() + limits.compilation_seconds, limits.compilation_steps
     steps = BUDGET.compilation = CompilationSteps(limits)
     try:
         yield steps
     finally:
         BUDGET.compilation = None
+        BUDGET.deadline, BUDGET.size = before
 
 
 def spend(steps: int = 1) -> None:
