@@ -37,7 +37,7 @@ _UNIFICATIONS = frozenset(("assign", "eq"))
 _GENERATED = ("@", "$", "captured ")
 
 
-class Outcome(StrEnum):
+class ExpressionOutcome(StrEnum):
     """What an expression or a rule came to."""
 
     TRUE = "true"
@@ -82,13 +82,13 @@ class ExpressionEvaluation:
     parts: list[ExpressionEvaluation | RuleEvaluation] = field(default_factory=list)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ExpressionOutcome:
         """Whether it held."""
         if self.solutions:
-            return Outcome.TRUE
+            return ExpressionOutcome.TRUE
         if self.causes:
-            return Outcome.UNKNOWN
-        return Outcome.UNDEFINED if self.missing else Outcome.FALSE
+            return ExpressionOutcome.UNKNOWN
+        return ExpressionOutcome.UNDEFINED if self.missing else ExpressionOutcome.FALSE
 
     @property
     def missing(self) -> str:
@@ -118,14 +118,14 @@ class RuleEvaluation:
     parts: list[ExpressionEvaluation | RuleEvaluation] = field(default_factory=list)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ExpressionOutcome:
         """What it came to."""
         if self.value is UNDEFINED:
-            return Outcome.UNKNOWN if self.causes else Outcome.UNDEFINED
-        return Outcome.VALUE
+            return ExpressionOutcome.UNKNOWN if self.causes else ExpressionOutcome.UNDEFINED
+        return ExpressionOutcome.VALUE
 
 
-class _Frame:
+class _RuleFrame:
     """The evaluation of a rule that is under way.
 
     Attributes:
@@ -151,7 +151,7 @@ class _Recorder:
 
     def __init__(self, steps: list[Step], evaluation: RuleEvaluation) -> None:
         self._steps = steps
-        self._frames = [_Frame(evaluation)]
+        self._frames = [_RuleFrame(evaluation)]
         self.remaining = MOST_RECORDED
 
     def begin(self, number: int) -> None:
@@ -186,7 +186,7 @@ class _Recorder:
         frame = self._frames[-1]
         if self.remaining > 0:
             frame.parts_of(frame.current).append(evaluation)
-        self._frames.append(_Frame(evaluation))
+        self._frames.append(_RuleFrame(evaluation))
         try:
             yield
         except Undecided as error:

@@ -21,7 +21,7 @@ from policyeng.sources.relevance import mentions_machine_learning
 _EVERYWHERE = ""
 
 
-class _Names:
+class _ThingIndex:
     """An index of the things that the documents of one format name."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class _Names:
 
 def make_finders(parts: Iterable[DetectedDocument]) -> list[Find]:
     """Return, for each document, the function that finds the things that all documents of its format name."""
-    indexes: dict[str, _Names] = defaultdict(_Names)
+    indexes: dict[str, _ThingIndex] = defaultdict(_ThingIndex)
     return [
         indexes[part.name].add(names_in(part.document), part.named)
         if (names_in := getattr(part.format, "names_in", None))

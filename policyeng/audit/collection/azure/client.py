@@ -90,22 +90,22 @@ class CollectionLimits:
         return self._clock() + seconds < self._until
 
     def require_time(self) -> None:
-        """Raise `_LimitError` if the deadline has passed."""
+        """Raise `_AnswerLimitError` if the deadline has passed."""
         if self.is_over:
-            raise _LimitError(f"the deadline of {self.seconds:g} s for the whole collection has passed")
+            raise _AnswerLimitError(f"the deadline of {self.seconds:g} s for the whole collection has passed")
 
     def take(self, count: int, size: int) -> None:
-        """Count some more bytes of an answer, which has so many now; raise `_LimitError` for too many."""
+        """Count some more bytes of an answer, which has so many now; raise `_AnswerLimitError` for too many."""
         self.require_time()
         if size > self._max_bytes:
-            raise _LimitError(f"the answer has more than {self._max_bytes:,} bytes")
+            raise _AnswerLimitError(f"the answer has more than {self._max_bytes:,} bytes")
         with self._lock:
             self._left -= count
             if self._left < 0:
-                raise _LimitError(f"the answers together have more than {self._max_in_all:,} bytes")
+                raise _AnswerLimitError(f"the answers together have more than {self._max_in_all:,} bytes")
 
 
-class _LimitError(Exception):
+class _AnswerLimitError(Exception):
     """An answer that is too large or too late; it is not asked for again."""
 
 
@@ -120,7 +120,7 @@ class _BodyReader(HTTPPolicy[HttpRequest, HttpResponse]):
         """Send a request and read the answer.
 
         Raises:
-            _LimitError: it exceeds a limit.
+            _AnswerLimitError: it exceeds a limit.
         """
         self._limits.require_time()
         response = self.next.send(request)
@@ -141,7 +141,7 @@ class _BodyReader(HTTPPolicy[HttpRequest, HttpResponse]):
 def _refuse_repeated_packing(encoding: str) -> None:
     """Refuse what is packed more than once: a piece of it can unpack to more than memory holds."""
     if "," in encoding:
-        raise _LimitError("the answer is packed more than once")
+        raise _AnswerLimitError("the answer is packed more than once")
 
 
 class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
@@ -236,7 +236,7 @@ class Client:
         try:
             response = self._pipeline.run(request, stream=True, enforce_https=not self._cloud.is_local)
             return self._parse_response(response.http_response, bytes(response.context[_BODY]))
-        except _LimitError as error:
+        except _AnswerLimitError as error:
             return Loss(str(error))
         except ClientAuthenticationError as error:
             reason = shortened(" ".join(str(error.message).split()[:40]), 300)
