@@ -528,7 +528,7 @@ def _program(key: _ProgramKey) -> rego.Program:
                     remember_text(bundle.places[path], text)
                 return program
         program = _linked(bundle, data, names)
-    except (rego.RegoError, rego.LibraryError) as error:
+    except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
         return program

@@ -6,7 +6,6 @@ What parses and compiles is loaded when it is first used: a program that was com
 from typing import TYPE_CHECKING
 
 from policyeng.later import attributes
-from policyeng.rego.builtins import LibraryError
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.markers import MarkedList, MarkedObject, Undecided, UnknownValue, mark
 from policyeng.rego.program import EvaluationError, Program
@@ -20,7 +19,6 @@ __all__ = [
     "UNDEFINED",
     "Diagnostic",
     "EvaluationError",
-    "LibraryError",
     "MarkedList",
     "MarkedObject",
     "ModuleText",

@@ -99,7 +99,6 @@ def compile_modules(
 
     Raises:
         RegoError: with everything that is wrong.
-        LibraryError: a builtin needs a library that is not installed.
     """
     parsed = [parse_module(file, text, version) for file, text in modules.items()]
     return link(parsed, {} if data is None else data, strict=strict, print_=print_)

@@ -322,9 +322,6 @@ class Program:
             cover: called by code that was compiled for it.
             names: how errors of evaluations name files, where it is not as compiled.
             handled: gives the code of the form that handles markers, where there are no rules to compile it from.
-
-        Raises:
-            LibraryError: a builtin needs a library that is not installed.
         """
         for name in compiled.builtins:
             load_function(name)
