@@ -99,6 +99,8 @@ _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
 _SUBJECTS = ("resources", "workloads", "approvals", "documents")
 #: The digest of a bundle, and the program that replaces its compiled program.
+#: Whether the types of bundles are checked.
+_CHECKS_TYPES: ContextVar[bool] = ContextVar("_CHECKS_TYPES", default=False)
 _USED: ContextVar[tuple[str, rego.Program | None]] = ContextVar("_USED", default=("", None))
 
 
@@ -455,7 +457,9 @@ def compile_rego(bundle: Bundle) -> rego.Program:
         EngineError: the bundle does not compile.
     """
     digest, program = _USED.get()
-    return program if program is not None and bundle.digest == digest else _program(_ProgramKey(bundle))
+    if program is not None and bundle.digest == digest:
+        return program
+    return _program(_ProgramKey(bundle, _CHECKS_TYPES.get()))
 
 
 def compile_every_form(bundle: Bundle) -> None:
@@ -469,6 +473,19 @@ def compile_every_form(bundle: Bundle) -> None:
         program.handled_form()
     except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
+
+
+@contextmanager
+def checked_types() -> Iterator[None]:
+    """Refuse bundles whose types OPA refuses, too. It is for commands that policies are written with.
+
+    Types change no result, so other commands do not check what was checked where it was written.
+    """
+    token = _CHECKS_TYPES.set(True)
+    try:
+        yield
+    finally:
+        _CHECKS_TYPES.reset(token)
 
 
 @contextmanager
@@ -494,10 +511,15 @@ def modules_of(bundle: Bundle) -> list[Module]:
 
 
 class _ProgramKey:
-    """A cache key for the compiled program of a bundle, which contains the paths of its files."""
+    """A cache key for the compiled program of a bundle, which contains the paths of its files.
 
-    def __init__(self, bundle: Bundle) -> None:
+    Attributes:
+        types: whether the types of the bundle are checked.
+    """
+
+    def __init__(self, bundle: Bundle, types: bool) -> None:
         self.bundle = bundle
+        self.types = types
 
     def __hash__(self) -> int:
         return hash(self.bundle.digest)
@@ -505,7 +527,10 @@ class _ProgramKey:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _ProgramKey):
             return False
-        return (self.bundle.digest, self.bundle.places) == (other.bundle.digest, other.bundle.places)
+        return self._parts() == other._parts()
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.bundle.digest, self.bundle.places, self.types
 
 
 @lru_cache(maxsize=8)
@@ -516,7 +541,9 @@ def _program(key: _ProgramKey) -> rego.Program:
     entry = _entry(bundle)
     # Programs are compiled differently under a debugger or coverage.
     is_traced = sys.gettrace() is not None
-    stored = None if is_traced else cache.load(entry)
+    checked = _entry(bundle, "types")
+    checks = key.types and cache.load(checked) is None
+    stored = None if is_traced or checks else cache.load(entry)
     try:
         if stored is not None:
             # An unreadable entry is treated as missing.
@@ -527,12 +554,14 @@ def _program(key: _ProgramKey) -> rego.Program:
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
                 return program
-        program = _linked(bundle, data, names)
+        program = _linked(bundle, data, names, types=checks)
     except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
         return program
     cache.store(entry, [program.compiled.dump()])
+    if checks:
+        cache.store(checked, [b"checked"])
     return rego.Program(program.compiled, data, names=names, handled=lambda: _get_marker_form(bundle, program))
 
 
@@ -549,10 +578,12 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
     return compiled
 
 
-def _linked(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> rego.Program:
+def _linked(
+    bundle: Bundle, data: Value, names: Mapping[str, str] | None = None, *, types: bool = False
+) -> rego.Program:
     from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
 
-    return link(modules_of(bundle), data, names=names)
+    return link(modules_of(bundle), data, types=types, names=names)
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:

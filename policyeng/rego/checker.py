@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from policyeng.rego.builtins import REFUSED, signatures
 from policyeng.rego.errors import Diagnostic, ModuleText
@@ -25,7 +26,9 @@ from policyeng.rego.syntax import (
     walk_terms,
 )
 from policyeng.rego.tree import DataNode, path_text
-from policyeng.rego.types import Tree
+
+if TYPE_CHECKING:
+    from policyeng.rego.types import Tree
 
 RECURSION_ERROR = "rego_recursion_error"
 
@@ -74,7 +77,7 @@ class Checker:
         replaced: paths of data and names of functions that `with` replaces anywhere.
         reads: by path of a rule, the paths of the rules that it needs.
         reads_input: paths of rules that read the input themselves.
-        types: of the rules, once they are inferred.
+        types: of the rules, None as long as they are not inferred.
     """
 
     def __init__(self, root: DataNode, *, allow_print: bool, refused: dict[str, str] | None = None) -> None:
@@ -86,7 +89,7 @@ class Checker:
         self.replaced: set[tuple[str, ...] | str] = set()
         self.reads: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
         self.reads_input: set[tuple[str, ...]] = set()
-        self.types = Tree()
+        self.types: Tree | None = None
 
     def arity(self, call: Call) -> int | None:
         """Return the number of arguments of what a call names, None where nothing has the name."""

@@ -18,7 +18,6 @@ from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
 from policyeng.rego.tree import DataNode, build_tree, conflicts
-from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import Value
 
 
@@ -61,8 +60,11 @@ class Linked:
         body = orderer.order(body, frozenset())
         if faults := [*checker.faults, *orderer.faults]:
             raise RegoError(*faults)
-        if faults := check_query_types(self.root, checker, source, body):
-            raise RegoError(*faults)
+        if checker.types is not None:
+            from policyeng.rego.type_checker import check_query_types  # loaded where types are checked
+
+            if faults := check_query_types(self.root, checker, source, body):
+                raise RegoError(*faults)
         recompiled = None
         if checker.replaced != replaced:
             old = self.compiler
@@ -109,6 +111,7 @@ def link(
     data: Value,
     *,
     strict: bool = False,
+    types: bool = True,
     print_: Print | None = None,
     cover: Cover | None = None,
     names: Mapping[str, str] | None = None,
@@ -119,9 +122,38 @@ def link(
         parsed: the modules.
         data: base data below `data`.
         strict: refuse what OPA refuses in strict mode, too.
+        types: refuse what can never be for its types, as OPA does. It changes no result, so a program that is
+            evaluated does without: types are checked where policies are written.
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
         cover: called with the place of each expression and head that is evaluated.
         names: how errors of evaluations name files, where it is not as parsed.
+
+    Raises:
+        RegoError: with everything that is wrong.
+    """
+    root, checker = check_modules(parsed, strict=strict, types=types, allow_print=print_ is not None)
+    # Debuggers, coverage and readers of what is printed expect small functions where they are written.
+    inlines = print_ is None and cover is None and sys.gettrace() is None
+    compiler = Compiler(root, checker, data, print_calls=print_ is not None, inlines=inlines, covers=cover is not None)
+    return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)
+
+
+def check_modules(
+    parsed: Iterable[Module], *, strict: bool = False, types: bool = True, allow_print: bool = False
+) -> tuple[DataNode, Checker]:
+    """Check parsed modules as OPA does when it compiles them.
+
+    Args:
+        parsed: the modules.
+        strict: refuse what OPA refuses in strict mode, too.
+        types: refuse what can never be for its types.
+        allow_print: take modules that print.
+
+    Returns:
+        The tree of their rules, in the order in which they are evaluated, and what checked them.
+
+    Raises:
+        RegoError: with everything that is wrong.
     """
     modules = list(parsed)
     for module in modules:
@@ -143,7 +175,7 @@ def link(
     faults += conflicts(root)
     if faults:
         raise RegoError(*faults)
-    checker = Checker(root, allow_print=print_ is not None)
+    checker = Checker(root, allow_print=allow_print)
     checker.check()
     faults += checker.faults
     unknown = {(fault.source.file, fault.offset) for fault in faults}
@@ -158,9 +190,9 @@ def link(
         faults += [fault for fault in orderer.faults if (fault.source.file, fault.offset) not in unknown]
     if faults:
         raise RegoError(*faults)
-    if faults := check_types(root, checker):
-        raise RegoError(*faults)
-    # Debuggers, coverage and readers of what is printed expect small functions where they are written.
-    inlines = print_ is None and cover is None and sys.gettrace() is None
-    compiler = Compiler(root, checker, data, print_calls=print_ is not None, inlines=inlines, covers=cover is not None)
-    return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)
+    if types:
+        from policyeng.rego.type_checker import check_types  # loaded where types are checked
+
+        if faults := check_types(root, checker):
+            raise RegoError(*faults)
+    return root, checker
