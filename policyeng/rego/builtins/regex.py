@@ -10,7 +10,6 @@ from typing import Any
 from policyeng.later import lazy_pattern
 from policyeng.named import NamedTuple
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.linear import translate
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_integer, check_string
 from policyeng.rego.values import Value
 
@@ -43,10 +42,6 @@ def compile_pattern(pattern: str) -> Callable[[str], object]:
     Raises:
         BuiltinError: it is not valid.
     """
-    # RE2 and what it needs takes longer to load than a policy to evaluate.
-    faster = translate(pattern)
-    if faster:
-        return faster
     compiled = _compile(pattern, captures=False)
     if "\\B" in pattern:
         return lambda text: next(_find(compiled, text.encode(), 1), None)
