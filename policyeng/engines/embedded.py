@@ -30,13 +30,10 @@ from policyeng.errors import EngineError
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
 from policyeng.named import NamedTuple
 from policyeng.progress import counted
-from policyeng.rego import markers
-from policyeng.rego.budget import EvaluationLimits
-from policyeng.rego.compiled import Compiled
+from policyeng.rego import Compiled, EvaluationLimits, Members, markers
 from policyeng.rego.errors import remember_text
 from policyeng.rego.markers import Cause
 from policyeng.rego.program import Thread
-from policyeng.rego.runtime import Members
 from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
@@ -581,9 +578,7 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
 def _linked(
     bundle: Bundle, data: Value, names: Mapping[str, str] | None = None, *, types: bool = False
 ) -> rego.Program:
-    from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
-
-    return link(modules_of(bundle), data, types=types, names=names)
+    return rego.link(modules_of(bundle), data, types=types, names=names)
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:

@@ -21,8 +21,7 @@ from policyeng.engines.opa_query import Batch, OpaOptions
 from policyeng.engines.opa_server import OpaConnection, OpaRefusedError, PrivateServer, binary_of
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject
-from policyeng.rego import RegoError
-from policyeng.rego.builtins import IMPURE
+from policyeng.rego import IMPURE, RegoError
 from policyeng.rego.syntax import Call, Head, Module, Ref, Rule, Var, dotted_name, walk
 
 #: Builtins for tests and debugging.

@@ -9,9 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sized
-from typing import TypeVar
-
-from policyeng.named import NamedTuple
+from typing import NamedTuple, TypeVar
 
 #: Members and characters of one value that are not worth the time of counting them.
 _FEW_MEMBERS, _FEW_CHARACTERS = 100, 4096

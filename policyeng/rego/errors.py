@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import linecache
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from policyeng.frozen import field, frozen
 
-
-@frozen
+@dataclass(frozen=True)
 class ModuleText:
     """The text of one module.
 
@@ -50,7 +49,7 @@ def remember_text(file: str, text: str) -> None:
     linecache.cache[file] = (lambda: text,)
 
 
-@frozen
+@dataclass(frozen=True)
 class Diagnostic:
     """One thing that is wrong with a module.
 

@@ -10,7 +10,6 @@ import re
 from decimal import Decimal
 from math import isfinite
 
-from policyeng.later import lazy_pattern
 from policyeng.rego.values import Value, number_text
 
 _MANTISSA_BITS = 64
@@ -23,7 +22,7 @@ _FLOAT_DIGITS = 17
 #: Floats that are not closer to zero have all their digits.
 _LARGEST_PLAIN_EXPONENT = 290
 #: Zeros after the point are allowed, as in `1.0`.
-_INT64 = lazy_pattern(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
+_INT64 = re.compile(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
 
 
 class NumberTooLargeError(ArithmeticError):

@@ -10,12 +10,15 @@ Members of sets and keys of objects are in a hashable form: a string, a number o
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
-from policyeng.later import lazy_pattern
+from policyeng.rego.budget import charge, charged
 
 Value = Any
+
+_ESCAPED_MARKUP = re.compile("[<>&\u2028\u2029]")
 
 #: The order of the types of values.
 _RANKS = {type(None): 0, bool: 1, int: 2, float: 2, Decimal: 2, str: 3, list: 6, dict: 7, set: 8}
@@ -235,14 +238,52 @@ def to_json(value: Value) -> Value:
 
 
 def _json_key(key: Value) -> str:
-    from policyeng.rego.builtins import load_function  # imported when a key is not a string
+    return key if type(key) is str else write_json(key)
 
-    return key if type(key) is str else load_function("json.marshal")(key)
+
+_MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
+def write_json(value: Value, newline: str = "", indent: str = "") -> str:
+    """Write a value as JSON as Go does: keys in their order, markup escaped.
+
+    Args:
+        value: what to write.
+        newline: what begins a line, its line end included; without it, all is on one line.
+        indent: what lines of inner values begin with in addition.
+
+    Raises:
+        BudgetExceededError: it takes more than is left.
+        RecursionError: it is nested too deeply.
+    """
+    from json.encoder import encode_basestring  # loaded when something is written
+
+    colon = ": " if newline else ":"
+
+    def write(value: Value, newline: str) -> str:
+        kind = type(value)
+        if kind is str:
+            return charged(_ESCAPED_MARKUP.sub(lambda found: _MARKUP[found[0]], encode_basestring(value)))
+        if value is None or kind is bool:
+            return _WORDS[value]
+        if kind is not list and kind is not dict:
+            return number_text(value)
+        inner = newline + indent
+        charge(len(inner) * len(value))
+        if kind is list:
+            opening, closing, items = "[", "]", [write(item, inner) for item in value]
+        else:
+            opening, closing = "{", "}"
+            items = [f"{write(key, inner)}{colon}{write(value[key], inner)}" for key in sorted(value)]
+        return f"{opening}{inner}{f',{inner}'.join(items)}{newline}{closing}" if items else opening + closing
+
+    return charged(write(to_json(value), newline))
 
 
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\"}
 #: What Unicode 15, which Go 1.26 has, has more than Unicode 14, which Python 3.11 has.
-_PRINTABLE_IN_GO = lazy_pattern(
+_PRINTABLE_IN_GO = re.compile(
     "[\u0cf3\u0ece\U00010efd-\U00010eff\U0001123f-\U00011241\U00011b00-\U00011b09\U00011f00-\U00011f10"
     "\U00011f12-\U00011f3a\U00011f3e-\U00011f59\U0001342f\U00013440-\U00013455\U0001b132\U0001b155"
     "\U0001d2c0-\U0001d2d3\U0001df25-\U0001df2a\U0001e030-\U0001e06d\U0001e08f\U0001e4d0-\U0001e4f9\U0001f6dc"

@@ -62,6 +62,7 @@ _GROUPS = {
     "io.jwt.": "tokens",
     "crypto.": "hashes",
     "time.": "time",
+    "regex.globs_match": "glob",
     "regex.": "regex",
     "glob.": "glob",
     "net.": "net",

@@ -37,6 +37,12 @@ def match_glob(pattern: Value, delimiters: Value, text: Value) -> Value:
     return bool(_compile(pattern, separators)(check_string(3, text)))
 
 
+@builtin("regex.globs_match")
+def match_globs(left: Value, right: Value) -> Value:
+    """Return whether a text exists that two globs of characters, sets, `.`, `+` and `*` match."""
+    return intersect(check_string(1, left), check_string(2, right))
+
+
 @builtin("glob.quote_meta")
 def quote_glob(text: Value) -> Value:
     """Return a glob that matches only a text."""

@@ -5,19 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv6Address
 
-from policyeng.rego.builtins.registry import BuiltinError
+from policyeng.rego import values
+from policyeng.rego.builtins.registry import BuiltinError, too_deep
 from policyeng.rego.numbers import parse_number
-from policyeng.rego.values import Value, number_text, to_json
+from policyeng.rego.values import Value
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def to_value(text: str) -> str:
@@ -65,42 +64,16 @@ def _replace_surrogates(value: Value) -> Value:
     return value
 
 
-def write_json(value: Value) -> str:
-    """Write a value as Go does: no spaces, keys in their order, markup escaped.
+def write_json(value: Value, newline: str = "", indent: str = "") -> str:
+    """Write a value as Go does; without a newline, on one line.
 
     Raises:
         BuiltinError: it is nested too deeply.
     """
     try:
-        return "".join(_write(to_json(value)))
+        return values.write_json(value, newline, indent)
     except RecursionError:
-        raise BuiltinError("the value is nested too deeply") from None
-
-
-def _write(value: Value) -> Iterator[str]:
-    kind = type(value)
-    if kind is str:
-        yield json.dumps(value, ensure_ascii=False).translate(_MARKUP)
-    elif kind is dict:
-        separator = "{"
-        for key in sorted(value):
-            yield separator
-            yield from _write(key)
-            yield ":"
-            yield from _write(value[key])
-            separator = ","
-        yield "}" if value else "{}"
-    elif kind is list:
-        separator = "["
-        for item in value:
-            yield separator
-            yield from _write(item)
-            separator = ","
-        yield "]" if value else "[]"
-    elif value is None or kind is bool:
-        yield json.dumps(value)
-    else:
-        yield number_text(value)
+        raise too_deep() from None
 
 
 def decode_base64(text: str, *, url: bool = False) -> bytes:

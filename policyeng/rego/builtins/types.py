@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
-from policyeng.later import lazy_pattern
 from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
 from policyeng.rego.numbers import parse_number
@@ -13,7 +13,7 @@ from policyeng.rego.values import Value, equal, is_less, is_number, make_set, me
 from policyeng.rego.values import type_name as name_of
 
 _KINDS = {type(None): "null", bool: "boolean", str: "string", list: "array", dict: "object", set: "set"}
-_NUMBER = lazy_pattern(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: What is not below rounds to an infinite float.
 _INFINITE = (1 << 1024) - (1 << 970)
 
