@@ -18,7 +18,7 @@ from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
-from policyeng.rego.numbers import NumberTooLargeError, parse_number
+from policyeng.rego.numbers import NumberTooLargeError, read_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
 from policyeng.rego.runtime import look_up
 from policyeng.rego.syntax import (
@@ -46,7 +46,7 @@ from policyeng.rego.syntax import (
     walk_terms,
 )
 from policyeng.rego.tree import DataNode
-from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
+from policyeng.rego.values import UNDEFINED, Value, WrittenFloat, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
 _DEEPEST = 12
@@ -197,7 +197,7 @@ class Compiler:
 
     def scalar(self, value: Value) -> str:
         """Return the name of a scalar."""
-        if type(value) is Decimal:
+        if type(value) in {Decimal, WrittenFloat}:
             return self.constant(value)
         key = (type(value), value)
         name = self.scalar_names.get(key)
@@ -1184,7 +1184,7 @@ class _Writer:
             case Scalar():
                 return self.scalar(term.value)
             case Number():
-                return self.scalar(parse_number(term.text))
+                return self.scalar(read_number(term.text))
             case Var():
                 if term.name not in self.bound:
                     raise KeyError(term.name)
@@ -1889,7 +1889,7 @@ def _is_constant(term: Term) -> bool:
 def _constant_value(term: Term) -> Value:
     match term:
         case Number():
-            return parse_number(term.text)
+            return read_number(term.text)
         case Array():
             return [_constant_value(item) for item in term.items]
         case Set():

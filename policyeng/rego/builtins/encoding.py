@@ -22,7 +22,7 @@ from policyeng.rego.builtins.registry import (
     too_deep,
     wrong_type,
 )
-from policyeng.rego.numbers import parse_number
+from policyeng.rego.numbers import read_number
 from policyeng.rego.values import UNDEFINED, Value, from_key, members, ordered_keys, to_json, to_text
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -88,7 +88,7 @@ def marshal_json_with_options(value: Value, options: Value) -> Value:
 @builtin("json.unmarshal")
 def unmarshal_json(text: Value) -> Value:
     """Read a value from JSON."""
-    value, end = _read_json(charged(check_string(1, text)), parse_number)
+    value, end = _read_json(charged(check_string(1, text)), read_number)
     while True:
         # OPA takes what follows for nothing where it is a null.
         end = _skip_space(text, end)

@@ -253,7 +253,7 @@ def _overflows(digits: str) -> bool:
 
 def _name(argument: str | int | float | _BigInteger) -> str:
     kind = type(argument)
-    return "string" if kind is str else "int64" if kind is int else "float64" if kind is float else "*big.Int"
+    return "string" if kind is str else "int64" if kind is int else "float64" if issubclass(kind, float) else "*big.Int"
 
 
 def _format(argument: str | int | float | _BigInteger, verb: str, flags: _Flags) -> str:

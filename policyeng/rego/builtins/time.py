@@ -20,7 +20,7 @@ from policyeng.rego.builtins.registry import (
     wrong_type,
 )
 from policyeng.rego.numbers import round_to_mantissa, to_fraction
-from policyeng.rego.values import Value
+from policyeng.rego.values import Value, is_number
 
 _SECOND = 1_000_000_000
 _DAY = 86400
@@ -210,7 +210,7 @@ def _read(moment: Value) -> _Time:
         number = check_number(1, moment[0])
         if len(moment) > 1:
             zone = _zone(check_string(1, moment[1]))
-    elif kind is bool or kind not in (int, float, Decimal):
+    elif kind is bool or not is_number(moment):
         raise wrong_type(1, moment, "either number (ns) or [number (ns), string (tz)]")
     if kind is list and len(moment) > 2:
         check_string(1, moment[2])

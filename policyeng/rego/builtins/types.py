@@ -7,7 +7,7 @@ from functools import partial
 
 from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
-from policyeng.rego.numbers import parse_number
+from policyeng.rego.numbers import read_number
 from policyeng.rego.runtime import is_member, is_pair
 from policyeng.rego.values import Value, equal, is_less, is_number, make_set, members
 from policyeng.rego.values import type_name as name_of
@@ -58,7 +58,7 @@ def convert_to_number(value: Value) -> Value:
 
 def _read_number(text: str) -> Value:
     if _NUMBER.fullmatch(text):
-        number = parse_number(text.removeprefix("+"))
+        number = read_number(text.removeprefix("+"))
         if number >= _INFINITE or number <= -_INFINITE:  # comparisons are exact, `abs` rounds a decimal
             raise BuiltinError(f"parsing {text[:40]!r}: value out of range")
         return number
