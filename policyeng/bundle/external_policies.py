@@ -18,6 +18,7 @@ from policyeng.frozen import frozen, replace
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, Severity
 from policyeng.named import NamedTuple
+from policyeng.rego.paths import split_package
 
 _DENYING = lazy_pattern(rf"({'|'.join(DENYING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
 #: Input that only policyeng policies read: without a header they would be evaluated on the wrong input.
@@ -90,7 +91,7 @@ class _Libraries:
         self._at: dict[str, list[Outline]] = {}
         self._under: dict[str, list[Outline]] = {}
         for outline in outlines:
-            path = f"data.{outline.package}"
+            path = ".".join(["data", *split_package(outline.package)])
             self._at.setdefault(path, []).append(outline)
             for above in _list_prefixes(path):
                 self._under.setdefault(above, []).append(outline)

@@ -95,9 +95,9 @@ _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
 _SUBJECTS = ("resources", "workloads", "approvals", "documents")
-#: The digest of a bundle, and the program that replaces its compiled program.
 #: Whether the types of bundles are checked.
 _CHECKS_TYPES: ContextVar[bool] = ContextVar("_CHECKS_TYPES", default=False)
+#: The digest of a bundle, and the program that replaces its compiled program.
 _USED: ContextVar[tuple[str, rego.Program | None]] = ContextVar("_USED", default=("", None))
 
 
@@ -184,7 +184,7 @@ def evaluate_embedded(
     Raises:
         EngineError: the bundle does not compile.
     """
-    evaluator = _Evaluator(work, recording)
+    evaluator = RegoEvaluator(work, recording)
     bundle = work.bundle
     found = []
     for pair in counted(pairs, len(pairs)):
@@ -197,14 +197,14 @@ def evaluate_embedded(
         except DeadlineExceededError as error:
             found.append(Judgement(error=f"limit: {error}", is_limit=True))
             count_overrun(bundle, policy)
-            evaluator = _Evaluator(work, recording, is_new=True)
+            evaluator = RegoEvaluator(work, recording, is_new=True)
     return found
 
 
-class _Evaluator:
+class RegoEvaluator:
     """An evaluator of Rego policies in this thread; it uses the plain form unless a policy reads something unknown."""
 
-    def __init__(self, work: EvaluationRequest, recording: Recording | None, *, is_new: bool = False) -> None:
+    def __init__(self, work: EvaluationRequest, recording: Recording | None = None, *, is_new: bool = False) -> None:
         """Prepare the request; with `is_new`, do not reuse state of earlier evaluations in this thread."""
         self._work = work
         self._recording = recording
@@ -254,7 +254,8 @@ class _Evaluator:
         self, thread: Thread, rules: _Rules, pair: Pair, function: Callable[..., Judgement], as_of: Value = None
     ) -> Judgement:
         """Evaluate within the limits, and count an overrun if a pair takes too many steps."""
-        thread.begin(self._input(rules.policy, pair, self._as_of if as_of is None else as_of), LIMITS)
+        time = self._as_of if as_of is None else as_of
+        thread.begin(self._input(rules.policy, pair, time), LIMITS, time)
         if self._recording is None:
             found = within_deadline(thread.globals, function, rules, pair, thread)
         else:
@@ -269,6 +270,16 @@ class _Evaluator:
             found = within_deadline(thread.globals, function, rules, pair, thread)
         recording.reads[pair] = [read for read in recorder.reads if read.document != "data"]
         return found
+
+    def explain(self, pair: Pair, thread: HandledThread) -> Judgement:
+        """Evaluate a pair in a thread that records more than its result.
+
+        Raises:
+            DeadlineExceededError: it takes too long.
+        """
+        policy = self._work.bundle.policies[pair.policy]
+        function = self._evaluate_handled if policy.input_form == "policy" else _evaluate
+        return self._within(thread, _rules_of(policy, thread), pair, function)
 
     def _input(self, policy: Policy, pair: Pair, as_of: Value) -> Value:
         documents = self._documents
@@ -456,7 +467,7 @@ def compile_rego(bundle: Bundle) -> rego.Program:
     digest, program = _USED.get()
     if program is not None and bundle.digest == digest:
         return program
-    return _program(_ProgramKey(bundle, _CHECKS_TYPES.get()))
+    return _program(ProgramKey(bundle, types=_CHECKS_TYPES.get()))
 
 
 def compile_every_form(bundle: Bundle) -> None:
@@ -507,14 +518,14 @@ def modules_of(bundle: Bundle) -> list[Module]:
     ]
 
 
-class _ProgramKey:
+class ProgramKey:
     """A cache key for the compiled program of a bundle, which contains the paths of its files.
 
     Attributes:
         types: whether the types of the bundle are checked.
     """
 
-    def __init__(self, bundle: Bundle, types: bool) -> None:
+    def __init__(self, bundle: Bundle, *, types: bool = False) -> None:
         self.bundle = bundle
         self.types = types
 
@@ -522,7 +533,7 @@ class _ProgramKey:
         return hash(self.bundle.digest)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _ProgramKey):
+        if not isinstance(other, ProgramKey):
             return False
         return self._parts() == other._parts()
 
@@ -531,7 +542,7 @@ class _ProgramKey:
 
 
 @lru_cache(maxsize=8)
-def _program(key: _ProgramKey) -> rego.Program:
+def _program(key: ProgramKey) -> rego.Program:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
@@ -551,7 +562,7 @@ def _program(key: _ProgramKey) -> rego.Program:
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
                 return program
-        program = _linked(bundle, data, names, types=checks)
+        program = link_bundle(bundle, data, names, types=checks)
     except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
@@ -569,16 +580,21 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
         with suppress(ValueError):
             return Compiled.load(stored[0])
     if program is None:
-        program = _linked(bundle, orjson.loads(bundle.data_bytes))
+        program = link_bundle(bundle, orjson.loads(bundle.data_bytes))
     compiled = program.compile_handled()
     cache.store(entry, [compiled.dump()])
     return compiled
 
 
-def _linked(
+def link_bundle(
     bundle: Bundle, data: Value, names: Mapping[str, str] | None = None, *, types: bool = False
 ) -> rego.Program:
-    return rego.link(modules_of(bundle), data, types=types, names=names)
+    """Compile the modules of a bundle, and keep their rules for further forms.
+
+    Raises:
+        RegoError: the bundle does not compile.
+    """
+    return rego.link(modules_of(bundle), data, types=types, names=names, has_time=True)
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:

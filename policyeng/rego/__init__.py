@@ -1,8 +1,8 @@
 """Rego in Python: parse it, check it as OPA does, compile and evaluate it. It imports nothing of policyeng.
 
-The public face is this package and its modules `clock` (how long results hold), `errors`, `markers` (what is unknown),
-`program`, `syntax`, `tracing` (what is read) and `values`. What parses and compiles is loaded when it is first used: a
-program that was compiled before needs none of it.
+The public face is this package and its modules `clock` (how long results hold), `errors`, `explanation`, `markers`
+(what is unknown), `paths`, `program`, `syntax`, `tracing` (what is read) and `values`. What parses and compiles is
+loaded when it is first used: a program that was compiled before needs none of it.
 """
 
 from importlib import import_module

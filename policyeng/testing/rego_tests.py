@@ -13,6 +13,7 @@ from policyeng.bundle import Bundle
 from policyeng.engines.embedded import LIMITS, modules_of
 from policyeng.errors import EngineError
 from policyeng.rego import EvaluationError, Program, RegoError, link, load_function, parse_module
+from policyeng.rego.paths import write_part, write_path
 from policyeng.rego.syntax import (
     Call,
     Expr,
@@ -22,7 +23,7 @@ from policyeng.rego.syntax import (
     Scalar,
     Term,
     Var,
-    dotted_name,
+    constant_names,
     lines_of,
     walk,
 )
@@ -39,7 +40,7 @@ class UnitTest:
     """The result of one Rego unit test.
 
     Attributes:
-        package: such as `data.lib.words_test`.
+        package: such as `data.lib.words_test` or `data.hooks["test.target"]`.
         name: the name of the rule; the second one of a name in a package ends in `#01`, as in OPA.
         reason: empty for a test that passed.
     """
@@ -103,7 +104,9 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
             for rule in _find_tests(module):
                 _report_cases(rule)
         modules = modules_of(bundle)
-        program = link([*modules, *tests], bundle.data, print_=print_, cover=reached.add if cover else None)
+        program = link(
+            [*modules, *tests], bundle.data, print_=print_, cover=reached.add if cover else None, has_time=True
+        )
     except RegoError as error:
         raise EngineError(f"the bundle and its tests do not compile:\n{error}", place=(bundle.name,)) from error
     own = [module for module in modules if any(Path(module.source.file).is_relative_to(folder) for folder in folders)]
@@ -125,12 +128,12 @@ def _find_tests(module: Module) -> Iterator[Rule]:
 
 def _number_duplicates(modules: Iterable[Module]) -> None:
     """Give the later of several tests with one name in a package a number, because OPA runs each rule separately."""
-    seen: Counter[tuple[str, str]] = Counter()
+    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
     for module in modules:
         for rule in _find_tests(module):
             head = rule.head.ref.head
             if isinstance(head, Var) and not rule.head.ref.path:
-                key = dotted_name(module.package), head.name
+                key = constant_names(module.package.path), head.name
                 if number := seen[key]:
                     rule.head.ref.head = Var(head.start, head.end, f"{head.name}#{number:02}")
                 seen[key] += 1
@@ -155,19 +158,19 @@ def _report_cases(rule: Rule) -> None:
 def run_unit_tests(session: Session) -> Iterator[UnitTest]:
     """Run each unit test, in the order of files and lines."""
     for module in session.tests:
-        package = dotted_name(module.package)
+        package = write_path(constant_names(module.package.path))
         for rule in _find_tests(module):
             head = rule.head.ref.head
             name = head.name if isinstance(head, Var) else ""
-            outcome, reason = _run(session, f"{package}.{name}", rule)
+            outcome, reason = _run(session, f"{package}{write_part(name)}", name, rule)
             line = module.source.position(rule.start)[0]
             yield UnitTest(module.source.file, line, package, name, outcome, reason)
 
 
-def _run(session: Session, path: str, rule: Rule) -> tuple[Outcome, str]:
-    if path.rpartition(".")[2].startswith("todo_"):
+def _run(session: Session, path: str, name: str, rule: Rule) -> tuple[Outcome, str]:
+    if name.startswith("todo_"):
         return "skipped", "to do"
-    if rule.head.args is not None:
+    if rule.head.args:
         return "error", "a test must not have arguments"
     session.cases.clear()
     thread = session.program.thread()
