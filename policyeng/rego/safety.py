@@ -39,6 +39,8 @@ ROOTS = frozenset(("input", "data"))
 _KEYWORDS = frozenset(("in", "every", "contains", "if", "not", "and", "or"))
 
 _CONSTANTS = {"none": "null", "nil": "null", "null": "null", "undefined": "null", "true": "true", "false": "false"}
+#: Unsafe variables of a body whose names are compared with others, for a hint.
+_MOST_COMPARED = 20
 
 Names = AbstractSet[str]
 #: The number of arguments of what a call names, None where nothing has the name.
@@ -262,6 +264,7 @@ class Orderer:
     def _report(self, body: Body, unsafe: dict[int, set[str]]) -> None:
         written: list[Diagnostic] = []
         seen: set[str] = set()
+        names = {variable.name.partition("@")[0] for expression in body for variable in _variables_in(expression)}
         for index in sorted(unsafe):
             places = {variable.name: variable for variable in _variables_in(body[index])}
             for name in sorted(unsafe[index], key=lambda name: (places[name].start if name in places else 0, name)):
@@ -274,7 +277,8 @@ class Orderer:
                     continue  # it is unsafe because what it is computed from is
                 seen.add(shown)
                 at = places[name].start if name in places else body[index].start
-                hint = _hint_of(shown, body)
+                # To compare each of very many names with all others takes too long.
+                hint = _hint_of(shown, names if len(written) < _MOST_COMPARED else ())
                 written.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, at, (hint,)))
         if not written:
             at = body[min(unsafe)].start
@@ -282,15 +286,14 @@ class Orderer:
         self.faults += written
 
 
-def _hint_of(name: str, body: Body) -> str:
-    """Return what may make a variable safe, or what it is taken for."""
+def _hint_of(name: str, others: Iterable[str]) -> str:
+    """Return what may make a variable safe, or which of the names of its body it is taken for."""
     from difflib import get_close_matches  # for messages only
 
     if name in _KEYWORDS:
         return f"`import future.keywords.{name}` to import a future keyword"
     if (constant := _CONSTANTS.get(name.lower())) is not None and constant != name:
         return f"did you mean {constant}?"
-    others = {variable.name.partition("@")[0] for expression in body for variable in _variables_in(expression)}
     similar = get_close_matches(name, sorted({*ROOTS, *others} - {name, ""}), 1, 0.75)
     if similar:
         return f"did you mean {similar[0]}?"
