@@ -30,10 +30,9 @@ from policyeng.errors import EngineError
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
 from policyeng.named import NamedTuple
 from policyeng.progress import counted
-from policyeng.rego import Compiled, EvaluationLimits, Members, markers
+from policyeng.rego import Compiled, EvaluationLimits, Members, Thread, markers
 from policyeng.rego.errors import remember_text
 from policyeng.rego.markers import Cause
-from policyeng.rego.program import Thread
 from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 

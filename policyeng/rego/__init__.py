@@ -13,8 +13,9 @@ from policyeng.rego.builtins import IMPURE, load_function
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.markers import MarkedList, MarkedObject, Undecided, UnknownValue, mark
-from policyeng.rego.program import EvaluationError, Program
+from policyeng.rego.program import Program
 from policyeng.rego.runtime import Members
+from policyeng.rego.thread import EvaluationError, Thread
 from policyeng.rego.values import UNDEFINED
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "ModuleText",
     "Program",
     "RegoError",
+    "Thread",
     "Undecided",
     "UnknownValue",
     "compile",

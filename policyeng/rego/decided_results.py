@@ -15,7 +15,7 @@ from policyeng.rego.builtins.aggregates import count_members
 from policyeng.rego.builtins.objects import get_value
 from policyeng.rego.markers import MARKERS, SCALARS, Cause, MarkedSet, Special, Undecided, UnknownValue
 from policyeng.rego.numbers import to_integer
-from policyeng.rego.program import ERRORS, EvaluationError, Thread
+from policyeng.rego.thread import ERRORS, EvaluationError, Thread
 from policyeng.rego.tracing import RecordedCache, RecordedReads, Recorder, escape, strip
 from policyeng.rego.values import UNDEFINED, Value, WrittenFloat, is_number, sort_key, type_name
 

@@ -22,10 +22,11 @@ from policyeng.rego.compiled import Compiled
 from policyeng.rego.compiler import Compiler, length_of
 from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError, remember_text
 from policyeng.rego.parser import SPLIT_HINT, parse_module, parse_query
-from policyeng.rego.program import Cover, Print, Program
+from policyeng.rego.program import Program
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
+from policyeng.rego.thread import Cover, Print
 from policyeng.rego.tree import DataNode, build_tree, conflicts, data_conflicts
 from policyeng.rego.values import Value
 
