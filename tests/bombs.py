@@ -111,10 +111,6 @@ GROUPS: dict[str, dict[str, str]] = {
             'json.match_schema({"a": text}, {"$ref": "#/definitions/a", "definitions": {"a": {"anyOf": ['
             '{"$ref": "#/definitions/a"}, {"$ref": "#/definitions/a"}]}}})[0]'
         ),
-        "template": _each(
-            "numbers.range(1, 100000)",
-            'strings.render_template("{{range .xs}}{{$.text}}{{end}}", {"xs": xs, "text": text})',
-        ),
         "hexadecimal": _chain("text", "hex.encode(V)", 40, "count(V) > 0"),
         "escapes": _chain('"\\""', "json.marshal(V)", 60, "count(V) > 0"),
         "recursion": _chain("1", "V + 1", 2000, "V > 0"),

@@ -19,7 +19,7 @@ from policyeng.models import lowered
 from policyeng.rego.decided_results import DecidedResult
 from policyeng.rego.linking import link
 from policyeng.rego.markers import MarkedList, MarkedObject, show
-from policyeng.rego.program import Thread
+from policyeng.rego.thread import Thread
 from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED
 from tests.markings import ODD, Marking, Tally, find, pointers

@@ -91,8 +91,6 @@ _LOCALS: dict[str, list[dict[str, object]]] = {
         for pattern in (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", r"[^/]+", r"/[\s\S]*[^/]")
     ],
     "policyeng/sources/arm_template/functions.py": [{"every": ["a", "--", "a-"]}],
-    # A pattern of a policy, of fixed length; the module has tests of what it takes.
-    "policyeng/rego/builtins/linear.py": [{"text": "[a-z]-[0-9]{2}", "ends": ends} for ends in (True, False)],
     "policyeng/verify/generators/estates.py": [{"name": b"vmSize"}],
     "policyeng/verify/redundancy.py": [{"name": "allowed"}],
 }

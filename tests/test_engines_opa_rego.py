@@ -13,7 +13,7 @@ from policyeng.bundle import Bundle
 from policyeng.engines.opa_bundles import package_root, relocated, require_pure
 from policyeng.errors import EngineError
 from policyeng.rego import RegoError
-from policyeng.rego.builtins import REFUSED
+from policyeng.rego.builtins import IMPURE, REFUSED, load_function, signatures
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_reaches_for_the_host_is_refused_with_its_line(body: str, builtin: 
     assert str(caught.value).startswith(f"a/p.rego:3: `{builtin}` is not available")
 
 
-@pytest.mark.parametrize("builtin", sorted(REFUSED))
+@pytest.mark.parametrize("builtin", sorted(IMPURE))
 def test_both_engines_refuse_the_same_builtins(builtin: str) -> None:
     """Whichever of them evaluates, a policy of somebody else's is refused for the same call."""
     source = f"package p\n\ndeny contains 1 if {builtin}(1)\n"
@@ -48,6 +48,26 @@ def test_both_engines_refuse_the_same_builtins(builtin: str) -> None:
         require_pure("p.rego", source)
     with pytest.raises(RegoError, match=rf"^p\.rego:3:\d+: .*{re.escape(builtin)}"):
         rego.compile({"p.rego": source})
+
+
+@pytest.mark.parametrize("builtin", sorted(REFUSED.keys() - IMPURE.keys()))
+def test_what_only_opa_has_is_refused_by_the_embedded_engine_alone(builtin: str) -> None:
+    """Before anything is evaluated, with the engine that has it."""
+    arguments = ", ".join("1" for _ in signatures()[builtin]["arguments"])
+    source = f"package p\n\ndeny contains 1 if {builtin}({arguments})\n"
+    require_pure("p.rego", source)
+    with pytest.raises(RegoError, match=rf"^p\.rego:3:\d+: .*{re.escape(builtin)} is refused: .*`--engine opa`"):
+        rego.compile({"p.rego": source})
+
+
+#: What the compiler itself evaluates.
+_IN_PLACE = {"assign", "eq", "internal.test_case", "print", "rego.metadata.chain", "rego.metadata.rule"}
+
+
+@pytest.mark.parametrize("builtin", sorted(signatures().keys() - REFUSED.keys() - _IN_PLACE))
+def test_every_builtin_that_is_not_refused_has_a_function(builtin: str) -> None:
+    """None is missing when a policy is evaluated."""
+    assert callable(load_function(builtin))
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from policyeng.cli.extras import explain_missing_module
-from tests.bundles import deny_when, rego, write
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The modules of each extra.
 EXTRAS = {
-    "rego": ("cryptography", "graphql", "tzdata"),
+    "rego": ("tzdata",),
     "server": ("fastapi", "httptools", "prometheus_client", "uvicorn", "uvloop"),
     "signing": ("cryptography", "jwt"),
     "audit": ("alembic", "apprise", "cronsim", "sqlalchemy"),
@@ -134,26 +133,9 @@ sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
 from policyeng import rego
 try:
     print(rego.compile({"p.rego": f"package p\\nv := {sys.argv[2]}"}).query("data.p.v"))
-except (rego.LibraryError, rego.EvaluationError) as error:
+except rego.EvaluationError as error:
     print(error)
 """
-
-
-@pytest.mark.parametrize(
-    ("call", "library"),
-    [
-        ('crypto.x509.parse_certificates("")', "cryptography"),
-        ('io.jwt.decode("a.b.c")', "cryptography"),
-        ('graphql.is_valid("{a}", "")', "graphql"),
-    ],
-)
-def test_a_builtin_without_its_library_is_refused_when_it_is_compiled(call: str, library: str) -> None:
-    """With the name of the builtin, and what to install."""
-    result = ran(COMPILING, ",".join(EXTRAS["rego"]), call)
-
-    assert result.stderr == ""
-    name = call.partition("(")[0]
-    assert result.stdout == f"{name} needs `{library}`, which is not installed; install `policyeng[rego]`\n"
 
 
 def test_hashes_need_no_library() -> None:
@@ -170,23 +152,3 @@ def test_without_time_zones_an_evaluation_names_what_to_install() -> None:
 
     assert "unknown time zone Europe/Berlin" in result.stdout, result.stderr
     assert "install `policyeng[rego]`" in result.stdout
-
-
-@pytest.mark.slow
-def test_a_bundle_whose_builtin_has_no_library_is_not_evaluated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An error of the engine (exit 2), also where the compiled program is in the cache."""
-    monkeypatch.setenv("POLICYENG_CACHE_DIR", str(tmp_path / "cache"))
-    body = deny_when('crypto.x509.parse_certificates(input.resource.properties.x)[0].Subject == "x"')
-    folder = write(tmp_path / "bundle", {".manifest": '{"roots": [""]}', "area/keyed/keyed.rego": rego("keyed", body)})
-    command = ["check", "samples/workspaces/exempted.json", "--as-of", "2026-06-01T00:00:00Z", "--policy", str(folder)]
-
-    installed = ran(WITHOUT, "none", *command)
-    result = ran(WITHOUT, ",".join(EXTRAS["rego"]), *command)
-
-    assert installed.returncode == 0, installed.stdout + installed.stderr
-    assert result.returncode == 2, result.stderr
-    assert "crypto.x509.parse_certificates needs `cryptography`" in result.stderr
-    assert "install `policyeng[rego]`" in result.stderr
-    assert "Traceback" not in result.stderr

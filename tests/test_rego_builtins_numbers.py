@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from policyeng import rego
 from policyeng.rego.budget import BudgetExceededError
 from policyeng.rego.builtins import load_function
+from policyeng.rego.compiled import Compiled
 from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.values import Value, make_set
 from tests.effort import effort
-from tests.rego_oracle import NUMBERS, Call, draw_calls, find_differences, limited
+from tests.rego_oracle import NUMBERS, Call, draw_calls, find_differences, limited, seeded
 
 COUNT = effort(40, 1500)
 # fmt: off
@@ -134,3 +138,46 @@ def test_a_range_is_charged_for_before_it_is_made() -> None:
         load_function("numbers.range")(0, 10**15)
     with limited(10, 1000), pytest.raises(BudgetExceededError):
         load_function("numbers.range_step")(10**15, -5, 2)
+
+
+def draw_written(draw: Random) -> str:
+    """A number as people write it: with zeros at its ends, exponents and signs."""
+    whole = str(draw.randrange(1, 10 ** draw.randrange(1, 8)))
+    fraction = draw.choice(["", "", f".{draw.randrange(1000):03}", ".0", ".50", ".00"])
+    exponent = draw.choice(["", "", f"{draw.choice('eE')}{draw.choice(['', '+', '-'])}{draw.randrange(9)}"])
+    return f"{draw.choice(['', '', '-'])}{whole}{fraction}{exponent}"
+
+
+def test_numbers_keep_the_text_that_they_were_written_with(opa: Path, tmp_path: Path) -> None:
+    """Where they become text again, and not where they are computed with."""
+    draw = seeded(11)
+    numbers = [draw_written(draw) for _ in range(effort(150, 1500))]
+    rules = [
+        f'r{place} := [json.marshal({{[{text}]: {text}}}), $"{{{text}}}", sprintf("%v %v", [{text}, [{text}]]), '
+        f'json.marshal(json.unmarshal("[{text}]")), json.marshal(to_number("{text}")), json.marshal({text} + 1), '
+        f"json.marshal([{text} == {text} * 1, {{{text}: 1}}[{text} * 1], max({{{text}, -1e30}}), sort([{text}, 1])])]"
+        for place, text in enumerate(numbers)
+    ]
+    module = "\n".join(["package p", *rules])
+    (tmp_path / "p.rego").write_text(module, encoding="utf-8")
+    command = [str(opa), "eval", "--format=values", "--data", str(tmp_path / "p.rego"), "data.p"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (expected,) = json.loads(printed)
+
+    found = rego.compile({"p.rego": module}).query("data.p")
+
+    differing = {
+        numbers[int(name[1:])]: (found.get(name), expected[name])
+        for name in expected
+        if found.get(name) != expected[name]
+    }
+    assert differing == {}
+    assert len(expected) == len(numbers)
+
+
+def test_numbers_with_their_text_are_stored_with_a_program() -> None:
+    """A cached program writes what a compiled one does, and equal numbers that are written differently stay apart."""
+    program = rego.compile({"p.rego": "package p\n\nx := json.marshal([1.50, 1.500, 15e-1, 1.5])"})
+    stored = rego.Program(Compiled.load(program.compiled.dump()), {})
+
+    assert program.query("data.p.x") == stored.query("data.p.x") == "[1.50,1.500,15e-1,1.5]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -16,97 +15,8 @@ from tests.effort import effort
 from tests.rego_oracle import NUMBERS, TEXTS, Call, draw_calls, draw_value, find_differences, limited
 
 COUNT = effort(40, 1500)
-VARIABLES: Value = {
-    "a": "x", "n": 5, "z": 0, "f": 1.5, "t": True, "u": None, "l": ["p", "q", 3], "e": [], "o": {},
-    "m": {"k": "v", "a": [1, None, {"b": 2}]},
-}  # fmt: skip
-TEMPLATES = (
-    "",
-    "{{.a}}",
-    "a {{- .a -}} b",
-    "{{.n}}{{.z}}{{.f}}",
-    "{{.u}}|{{.x}}|{{.m.x}}|{{.m.x.y}}",
-    "{{.u.x}}",
-    "{{.a.b}}",
-    "{{.l}} {{.m}} {{.o}} {{.e}}",
-    "{{range .l}}<{{.}}>{{end}}",
-    "{{range $i, $x := .l}}{{$i}}={{$x}};{{end}}",
-    "{{range $x := .l}}{{$x}}{{else}}none{{end}}",
-    "{{range .e}}a{{else}}none{{end}}",
-    "{{range $k,$v := .m}}{{$k}}:{{$v}} {{end}}",
-    "{{if .z}}y{{else}}n{{end}}",
-    "{{if .x}}y{{else if .a}}z{{else}}n{{end}}",
-    "{{with .m}}{{.k}}{{$.a}}{{end}}",
-    "{{with .x}}a{{else with .a}}{{.}}{{end}}",
-    "{{$y := .a}}{{$y}}{{$y = .n}}{{$y}}",
-    "{{if .x}}{{$q}}{{end}}",
-    '{{eq .a "x"}}',
-    "{{eq .n 5}}",
-    '{{eq .n "5"}}',
-    '{{ne .a "x"}}',
-    "{{and .a .z .x}}",
-    "{{or .x .a}}",
-    "{{not .x}}",
-    "{{len .l}} {{len .a}} {{len .m}}",
-    '{{index .l 1}} {{index .m "k"}}',
-    '{{index .m "zz"}}',
-    "{{index .l 9}}",
-    '{{printf "%s-%v" .a .n}}',
-    '{{.a | printf "%q"}}',
-    "{{print .a .a}}",
-    "{{/* c */}}x{{- /* c */ -}} y",
-    '{{range .l}}{{if eq . "q"}}{{break}}{{end}}{{.}}{{end}}',
-    '{{range .l}}{{if eq . "q"}}{{continue}}{{end}}{{.}}{{end}}',
-    "{{",
-    "{{.a",
-    "{{end}}",
-    "{{if}}x{{end}}",
-    "{{foo}}",
-    "{{.a.}}",
-    "{{(.a)}}",
-    "{{(and .a .n) | len}}",
-    '{{`raw`}}{{"q\\n"}}',
-    "{{1}}{{-3}}{{true}}",
-    "{{nil}}",
-    "{{.}}",
-    "{{$}}",
-    "<no value>",
-    '{{if (eq .a "x")}}1{{end}}',
-    '{{lt "a" "b"}}{{gt 1 2}}{{le 2 2}}{{ge .a "b"}}',
-    "{{range .a}}x{{end}}",
-    "{{range .x}}x{{else}}none{{end}}",
-    "{{ .a }}  {{-   .n   -}}  !",
-    "}} {{.a}} }}",
-    "{{.a .n}}",
-    "{{len .x}}",
-    "{{if and .a (not .x)}}ok{{end}}",
-    '{{"a" | len}}',
-    "{{.a|len}}",
-    "{{with $w := .a}}{{$w}}{{end}}{{$w}}",
-    "{{if $w := .x}}{{else}}{{$w}}{{end}}",
-    "{{range $i, $e := .l}}{{if $i}}, {{end}}{{$e}}{{end}}",
-    "{{.é}}",
-    "{{eq .t true}}",
-    '{{eq .a "y" "x"}}',
-    "{{.l.x}}",
-    "{{end",
-    "{{else}}",
-    "{{range .l}}",
-    "{{$x := 1}}{{range .l}}{{$x = .}}{{end}}{{$x}}",
-    "{{and}}",
-    "{{not}}",
-    "{{eq 1}}",
-    "{{- .a -}}",
-    "{{-.a}}",
-    "{{-3}}",
-    "{{.a-}}",
-    "{{ .a -}}x",
-    '{{len "é"}}',
-    "{{range $i := .m}}{{$i}}{{end}}",
-    "{{\n.a\n}}",
-    "{{break}}",
-    '{{printf "%d" 5}}',
-)
+
+
 PIECES = ("a", "b", "ab", "ba", "aa", "c", ",", "é", "日", "")
 
 
@@ -261,31 +171,3 @@ def test_a_result_is_charged_for_before_it_is_made(name: str, arguments: list[Va
     """It would fill the memory."""
     with limited(10, 100_000), pytest.raises(BudgetExceededError):
         load_function(name)(*arguments)
-
-
-def test_templates_are_rendered_as_go_renders_them(opa: Path) -> None:
-    """Actions that are supported, and texts that are no template."""
-    calls: list[Call] = [("strings.render_template", [template, VARIABLES]) for template in TEMPLATES]
-    variables: list[Value] = [{"a": {1}}, {1: 2}, {"a": "\x01"}, {"a": "\u200b\n<é"}, {"a": set()}, {}, {"a": 1e21}, 1]
-    calls += [("strings.render_template", ["{{.a}}", one]) for one in variables]
-    assert find_differences(opa, calls) == []
-
-
-@pytest.mark.parametrize(
-    "template", ["{{html .a}}", '{{template "x"}}', "{{1.5}}", '{{.n | printf "%d"}}', "{{(.m).k}}"]
-)
-def test_a_template_that_is_not_supported_is_refused(template: str) -> None:
-    """Go gives a value for it."""
-    with pytest.raises(BuiltinError):
-        load_function("strings.render_template")(template, VARIABLES)
-
-
-def test_a_template_is_read_in_linear_time() -> None:
-    """Comments, spaces and words do not make it slow, and ranges in ranges are charged for."""
-    many = " ".join(["{{/* *"] * 10_000)
-    for template in (many, "{{" + " .a" * 100_000 + "}}", "{{" + " " * 100_000, "{{.a}}" * 10_000, "{{(" * 10_000):
-        with limited(5, 1_000_000), suppress(BuiltinError):
-            load_function("strings.render_template")(template, VARIABLES)
-    nested = "{{range $.l}}" * 20 + "{{end}}" * 20
-    with limited(5, 100_000), pytest.raises(BudgetExceededError):
-        load_function("strings.render_template")(nested, {"l": [1, 2, 3]})

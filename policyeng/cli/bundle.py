@@ -69,7 +69,7 @@ def build(args: BuildOptions) -> int:
         archive_files,  # only this command writes archives
     )
     from policyeng.bundle.signing import SigningKey
-    from policyeng.engines.embedded import compile_rego
+    from policyeng.engines.embedded import checked_types, compile_rego
 
     format_ = plain_format(args.format_)
     if args.signing_key is None and (args.signing_algorithm or args.signing_key_id):
@@ -78,7 +78,8 @@ def build(args: BuildOptions) -> int:
     key = SigningKey.read(args.signing_key, args.signing_algorithm, args.signing_key_id) if args.signing_key else None
     built = bundle_of(origins)
     _require_policies(built)
-    compile_rego(built)  # a bundle that does not compile is not written
+    with checked_types():
+        compile_rego(built)  # a bundle that does not compile is not written
     files = archive_files(built, origins, args.revision, key)
     content = archive_bytes(files)
     write(args.output, content, "archive", private=False)
@@ -137,13 +138,14 @@ def verify(args: VerifyArchiveOptions) -> int:
       policyeng bundle verify bundle.tar.gz
       policyeng bundle verify bundle.tar.gz --verification-key public.pem --format json
     """
-    from policyeng.engines.embedded import compile_rego
+    from policyeng.engines.embedded import checked_types, compile_rego
 
     format_, archive = plain_format(args.format_), args.archive
     origin, *lent = open_origins([archive], verification_of(args.settings()))
     verified = bundle_of([origin, *lent])
     _require_policies(verified)
-    compile_rego(verified)
+    with checked_types():
+        compile_rego(verified)
     recorded = origin.manifest.recorded_digest
     if recorded not in ("", verified.digest):
         what = f"the manifest has digest `{recorded[:12]}`, but the content has `{verified.digest[:12]}`"

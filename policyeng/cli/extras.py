@@ -14,7 +14,7 @@ _MODULES = {
     "azure": ("azure",),
     "verify": ("hypothesis",),
     "spark": ("pandas", "pyarrow", "pyspark"),
-    "rego": ("graphql", "tzdata"),
+    "rego": ("tzdata",),
 }
 
 

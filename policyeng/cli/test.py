@@ -60,7 +60,10 @@ def test(args: CaseOptions) -> int:
       policyeng test --policy policies --select ORG-ACME-001 --case "a wrong value"
       policyeng test --policy policies --watch
     """
-    return _watch(args) if args.watch else _run(args)
+    from policyeng.engines.embedded import checked_types  # loaded by commands that compile
+
+    with checked_types():
+        return _watch(args) if args.watch else _run(args)
 
 
 def _watch(args: CaseOptions) -> int:
@@ -92,7 +95,7 @@ def fingerprint(roots: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
 
 
 def _run(args: CaseOptions) -> int:
-    from policyeng.engines.embedded import use_program  # only this command loads these
+    from policyeng.engines.embedded import compile_rego, use_program  # only this command loads these
     from policyeng.rego.syntax import lines_of
     from policyeng.testing.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
     from policyeng.testing.runner import (
@@ -114,6 +117,8 @@ def _run(args: CaseOptions) -> int:
     if coverage or needs_session(bundle):
         whole = not (args.select or args.ignore)
         session = open_session(bundle, lambda line: print_line(line, error=True), whole=whole, cover=coverage)
+    else:
+        compile_rego(bundle)  # a policy without cases has to compile, too
     with use_program(session.program, bundle) if session else nullcontext(), show_progress("testing", "policies"):
         runs = list(run_cases(bundle, args.case))
     tests = list(run_unit_tests(session)) if session and not args.case else []

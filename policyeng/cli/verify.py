@@ -78,25 +78,28 @@ def verify(
     bundle.run_python(twins=True)
     seed = _seed(args.seed, way)
     common = VerifyOptions(bundle, args.repeated, args.examples, seed, args.counterexample, format_)
-    if way == ENGINES:
-        from policyeng.cli.verify_modes import verify_engines
+    from policyeng.engines.embedded import checked_types  # loaded by commands that compile
 
-        return verify_engines(common, engines, args.opa())
-    if way == REDUNDANCY:
-        from policyeng.cli.verify_modes import verify_redundancy
+    with checked_types():
+        if way == ENGINES:
+            from policyeng.cli.verify_modes import verify_engines
 
-        return verify_redundancy(common)
-    if way == SATISFIABLE:
-        from policyeng.cli.verify_modes import verify_satisfiable
+            return verify_engines(common, engines, args.opa())
+        if way == REDUNDANCY:
+            from policyeng.cli.verify_modes import verify_redundancy
 
-        return verify_satisfiable(common, settings, classes)
-    if way == MUTATION:
-        from policyeng.cli.verify_modes import verify_mutation
+            return verify_redundancy(common)
+        if way == SATISFIABLE:
+            from policyeng.cli.verify_modes import verify_satisfiable
 
-        return verify_mutation(common, mutation)
-    from policyeng.cli.verify_modes import verify_laws
+            return verify_satisfiable(common, settings, classes)
+        if way == MUTATION:
+            from policyeng.cli.verify_modes import verify_mutation
 
-    return verify_laws(common, laws)
+            return verify_mutation(common, mutation)
+        from policyeng.cli.verify_modes import verify_laws
+
+        return verify_laws(common, laws)
 
 
 def _choose_analysis(named: Sequence[str]) -> str:

@@ -30,13 +30,9 @@ from policyeng.errors import EngineError
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
 from policyeng.named import NamedTuple
 from policyeng.progress import counted
-from policyeng.rego import markers
-from policyeng.rego.budget import EvaluationLimits
-from policyeng.rego.compiled import Compiled
+from policyeng.rego import Compiled, EvaluationLimits, Members, Thread, markers
 from policyeng.rego.errors import remember_text
 from policyeng.rego.markers import Cause
-from policyeng.rego.program import Thread
-from policyeng.rego.runtime import Members
 from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
@@ -98,6 +94,8 @@ _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
 _SUBJECTS = ("resources", "workloads", "approvals", "documents")
+#: Whether the types of bundles are checked.
+_CHECKS_TYPES: ContextVar[bool] = ContextVar("_CHECKS_TYPES", default=False)
 #: The digest of a bundle, and the program that replaces its compiled program.
 _USED: ContextVar[tuple[str, rego.Program | None]] = ContextVar("_USED", default=("", None))
 
@@ -466,7 +464,9 @@ def compile_rego(bundle: Bundle) -> rego.Program:
         EngineError: the bundle does not compile.
     """
     digest, program = _USED.get()
-    return program if program is not None and bundle.digest == digest else _program(ProgramKey(bundle))
+    if program is not None and bundle.digest == digest:
+        return program
+    return _program(ProgramKey(bundle, types=_CHECKS_TYPES.get()))
 
 
 def compile_every_form(bundle: Bundle) -> None:
@@ -480,6 +480,19 @@ def compile_every_form(bundle: Bundle) -> None:
         program.handled_form()
     except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
+
+
+@contextmanager
+def checked_types() -> Iterator[None]:
+    """Refuse bundles whose types OPA refuses, too. It is for commands that policies are written with.
+
+    Types change no result, so other commands do not check what was checked where it was written.
+    """
+    token = _CHECKS_TYPES.set(True)
+    try:
+        yield
+    finally:
+        _CHECKS_TYPES.reset(token)
 
 
 @contextmanager
@@ -505,10 +518,15 @@ def modules_of(bundle: Bundle) -> list[Module]:
 
 
 class ProgramKey:
-    """A cache key for the compiled program of a bundle, which contains the paths of its files."""
+    """A cache key for the compiled program of a bundle, which contains the paths of its files.
 
-    def __init__(self, bundle: Bundle) -> None:
+    Attributes:
+        types: whether the types of the bundle are checked.
+    """
+
+    def __init__(self, bundle: Bundle, *, types: bool = False) -> None:
         self.bundle = bundle
+        self.types = types
 
     def __hash__(self) -> int:
         return hash(self.bundle.digest)
@@ -516,7 +534,10 @@ class ProgramKey:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ProgramKey):
             return False
-        return (self.bundle.digest, self.bundle.places) == (other.bundle.digest, other.bundle.places)
+        return self._parts() == other._parts()
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.bundle.digest, self.bundle.places, self.types
 
 
 @lru_cache(maxsize=8)
@@ -527,7 +548,9 @@ def _program(key: ProgramKey) -> rego.Program:
     entry = _entry(bundle)
     # Programs are compiled differently under a debugger or coverage.
     is_traced = sys.gettrace() is not None
-    stored = None if is_traced else cache.load(entry)
+    checked = _entry(bundle, "types")
+    checks = key.types and cache.load(checked) is None
+    stored = None if is_traced or checks else cache.load(entry)
     try:
         if stored is not None:
             # An unreadable entry is treated as missing.
@@ -538,12 +561,14 @@ def _program(key: ProgramKey) -> rego.Program:
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
                 return program
-        program = link_bundle(bundle, data, names)
-    except (rego.RegoError, rego.LibraryError) as error:
+        program = link_bundle(bundle, data, names, types=checks)
+    except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
         return program
     cache.store(entry, [program.compiled.dump()])
+    if checks:
+        cache.store(checked, [b"checked"])
     return rego.Program(program.compiled, data, names=names, handled=lambda: _get_marker_form(bundle, program))
 
 
@@ -560,15 +585,15 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
     return compiled
 
 
-def link_bundle(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> rego.Program:
+def link_bundle(
+    bundle: Bundle, data: Value, names: Mapping[str, str] | None = None, *, types: bool = False
+) -> rego.Program:
     """Compile the modules of a bundle, and keep their rules for further forms.
 
     Raises:
-        RegoError, LibraryError: the bundle does not compile.
+        RegoError: the bundle does not compile.
     """
-    from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
-
-    return link(modules_of(bundle), data, names=names, has_time=True)
+    return rego.link(modules_of(bundle), data, types=types, names=names, has_time=True)
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:

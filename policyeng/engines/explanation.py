@@ -122,7 +122,7 @@ def _compile_explained(key: ProgramKey) -> ExplainedProgram:
     bundle = key.bundle
     try:
         return ExplainedProgram(link_bundle(bundle, orjson.loads(bundle.data_bytes)))
-    except (rego.RegoError, rego.LibraryError) as error:
+    except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
 
 

@@ -21,8 +21,7 @@ from policyeng.engines.opa_query import Batch, OpaOptions
 from policyeng.engines.opa_server import OpaConnection, OpaRefusedError, PrivateServer, binary_of
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject
-from policyeng.rego import RegoError
-from policyeng.rego.builtins import REFUSED
+from policyeng.rego import IMPURE, RegoError
 from policyeng.rego.syntax import Call, Head, Module, Ref, Rule, Var, dotted_name, walk
 
 #: Builtins for tests and debugging.
@@ -46,7 +45,7 @@ def syntax_of(path: str, source: str, *, rego_v0: bool = False) -> Module:
 
 @lru_cache(maxsize=1024)  # called for the same modules with every snapshot
 def require_pure(path: str, source: str, rego_v0: bool = False) -> None:
-    """Reject a module that calls the host, as the embedded engine does.
+    """Reject a module that calls the host, as the embedded engine does, which refuses more.
 
     Raises:
         EngineError: the module names such a builtin, or is not Rego.
@@ -57,7 +56,7 @@ def require_pure(path: str, source: str, rego_v0: bool = False) -> None:
         name = dotted_name(node) if isinstance(node, Ref) else ""
         if isinstance(node, Call) and dotted_name(node.operator) in _FOR_TESTS:
             name = dotted_name(node.operator)
-        elif name not in REFUSED:
+        elif name not in IMPURE:
             continue
         if name.partition(".")[0] not in aliases:
             line, _ = tree.source.position(node.start)

@@ -1,39 +1,63 @@
-"""Rego in Python: parse it, check it as OPA does, compile and evaluate it. Of policyeng it imports `later` alone.
+"""Rego in Python: parse it, check it as OPA does, compile and evaluate it. It imports nothing of policyeng.
 
-What parses and compiles is loaded when it is first used: a program that was compiled before needs none of it.
+The public face is this package and its modules `clock` (how long results hold), `errors`, `explanation`, `markers`
+(what is unknown), `paths`, `program`, `syntax`, `tracing` (what is read) and `values`. What parses and compiles is
+loaded when it is first used: a program that was compiled before needs none of it.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from policyeng.later import attributes
-from policyeng.rego.builtins import LibraryError
+from policyeng.rego.budget import EvaluationLimits
+from policyeng.rego.builtins import IMPURE, load_function
+from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.markers import MarkedList, MarkedObject, Undecided, UnknownValue, mark
-from policyeng.rego.program import EvaluationError, Program
+from policyeng.rego.program import Program
+from policyeng.rego.runtime import Members
+from policyeng.rego.thread import EvaluationError, Thread
 from policyeng.rego.values import UNDEFINED
 
 if TYPE_CHECKING:
     from policyeng.rego.linking import compile_modules as compile  # noqa: A004  # rego.compile, as re.compile
+    from policyeng.rego.linking import link
     from policyeng.rego.parser import parse_module, parse_query
 
 __all__ = [
+    "IMPURE",
     "UNDEFINED",
+    "Compiled",
     "Diagnostic",
     "EvaluationError",
-    "LibraryError",
+    "EvaluationLimits",
     "MarkedList",
     "MarkedObject",
+    "Members",
     "ModuleText",
     "Program",
     "RegoError",
+    "Thread",
     "Undecided",
     "UnknownValue",
     "compile",
+    "link",
+    "load_function",
     "mark",
     "parse_module",
     "parse_query",
 ]
 
-__getattr__ = attributes(
-    __name__, {"compile": "linking:compile_modules", "parse_module": "parser", "parse_query": "parser"}
-)
+_LOADED_WHEN_USED = {
+    "compile": ("linking", "compile_modules"),
+    "link": ("linking", "link"),
+    "parse_module": ("parser", "parse_module"),
+    "parse_query": ("parser", "parse_query"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what parses and compiles when it is first used (PEP 562)."""
+    if name not in _LOADED_WHEN_USED:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    module, attribute = _LOADED_WHEN_USED[name]
+    return getattr(import_module(f"{__name__}.{module}"), attribute)

@@ -11,9 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
-
-from policyeng.named import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from policyeng.rego.errors import ModuleText

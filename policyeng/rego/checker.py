@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from policyeng.rego.budget import compile_at
 from policyeng.rego.builtins import NOW, REFUSED, explain_refusal, signatures
@@ -27,7 +28,9 @@ from policyeng.rego.syntax import (
     walk_terms,
 )
 from policyeng.rego.tree import DataNode, path_text
-from policyeng.rego.types import Tree, from_json, text
+
+if TYPE_CHECKING:
+    from policyeng.rego.types import Tree
 
 RECURSION_ERROR = "rego_recursion_error"
 
@@ -76,7 +79,7 @@ class Checker:
         replaced: paths of data and names of functions that `with` replaces anywhere.
         reads: by path of a rule, the paths of the rules that it needs.
         reads_input: paths of rules that read the input themselves.
-        types: of the rules, once they are inferred.
+        types: of the rules, None as long as they are not inferred.
     """
 
     def __init__(self, root: DataNode, *, allow_print: bool, refused: Container[str] | None = None) -> None:
@@ -90,7 +93,7 @@ class Checker:
         self.replaced: set[tuple[str, ...] | str] = set()
         self.reads: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
         self.reads_input: set[tuple[str, ...]] = set()
-        self.types = Tree()
+        self.types: Tree | None = None
 
     def arity(self, call: Call) -> int | None:
         """Return the number of arguments of what a call names, None where nothing has the name."""
@@ -207,6 +210,8 @@ class Checker:
         """Return how a function is called."""
         name = operator_name(call)
         if name is not None:
+            from policyeng.rego.types import from_json, text  # loaded where types are shown or checked
+
             return f"write {shown}({', '.join(text(from_json(each)) for each in signatures()[name]['arguments'])})"
         node = self.root.find(constant_names(call.operator.path))
         rules = node.definitions[0].rule.head.args if node is not None else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import marshal
 import pickle
 from types import CodeType
+from typing import NamedTuple
 
-from policyeng.named import NamedTuple
 from policyeng.rego.values import Value
 
 #: Which parts of a path below a document are given.

@@ -20,7 +20,7 @@ from policyeng.rego.builtins import NOW, BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
 from policyeng.rego.compiled import Compiled, Mask, PartialRule
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
-from policyeng.rego.numbers import NumberTooLargeError, parse_number
+from policyeng.rego.numbers import NumberTooLargeError, read_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
 from policyeng.rego.runtime import look_up
 from policyeng.rego.syntax import (
@@ -48,7 +48,7 @@ from policyeng.rego.syntax import (
     walk_terms,
 )
 from policyeng.rego.tree import DataNode, path_text
-from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
+from policyeng.rego.values import UNDEFINED, Value, WrittenFloat, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
 _DEEPEST = 12
@@ -240,7 +240,7 @@ class Compiler:
 
     def scalar(self, value: Value) -> str:
         """Return the name of a scalar."""
-        if type(value) is Decimal:
+        if type(value) in {Decimal, WrittenFloat}:
             return self.constant(value)
         key = (type(value), value)
         name = self.scalar_names.get(key)
@@ -1317,7 +1317,7 @@ class _Writer:
             case Scalar():
                 return self.scalar(term.value)
             case Number():
-                return self.scalar(parse_number(term.text))
+                return self.scalar(read_number(term.text))
             case Var():
                 if term.name not in self.bound:
                     raise KeyError(term.name)
@@ -2090,7 +2090,7 @@ def _is_constant(term: Term) -> bool:
 def _constant_value(term: Term) -> Value:
     match term:
         case Number():
-            return parse_number(term.text)
+            return read_number(term.text)
         case Array():
             return [_constant_value(item) for item in term.items]
         case Set():

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import linecache
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from functools import cached_property
-
-from policyeng.frozen import field, frozen
 
 #: The code of what exceeds a limit; OPA has none for it.
 LIMIT_ERROR = "rego_limit_error"
 
 
-@frozen
+@dataclass(frozen=True)
 class ModuleText:
     """The text of one module.
 
@@ -54,7 +53,7 @@ def remember_text(file: str, text: str) -> None:
     linecache.cache[file] = (lambda: text,)
 
 
-@frozen
+@dataclass(frozen=True)
 class Diagnostic:
     """One thing that is wrong with a module.
 

@@ -22,12 +22,12 @@ from policyeng.rego.compiled import Compiled
 from policyeng.rego.compiler import Compiler, length_of
 from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError, remember_text
 from policyeng.rego.parser import SPLIT_HINT, parse_module, parse_query
-from policyeng.rego.program import Cover, Print, Program
+from policyeng.rego.program import Program
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
+from policyeng.rego.thread import Cover, Print
 from policyeng.rego.tree import DataNode, build_tree, conflicts, data_conflicts
-from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import Value
 
 
@@ -103,8 +103,11 @@ class Linked:
         body = orderer.order(body, frozenset())
         if faults := [*checker.faults, *orderer.faults]:
             raise RegoError(*faults)
-        if faults := check_query_types(self.root, checker, source, body):
-            raise RegoError(*faults)
+        if checker.types is not None:
+            from policyeng.rego.type_checker import check_query_types  # loaded where types are checked
+
+            if faults := check_query_types(self.root, checker, source, body):
+                raise RegoError(*faults)
         recompiled = None
         if checker.replaced != replaced:
             old = self.compiler
@@ -138,7 +141,6 @@ def compile_modules(
 
     Raises:
         RegoError: with everything that is wrong, or the limit that is exceeded.
-        LibraryError: a builtin needs a library that is not installed.
     """
     parsed = [parse_module(file, text, version, limits) for file, text in modules.items()]
     return link(parsed, {} if data is None else data, strict=strict, print_=print_, limits=limits, has_time=has_time)
@@ -149,6 +151,7 @@ def link(
     data: Value,
     *,
     strict: bool = False,
+    types: bool = True,
     print_: Print | None = None,
     cover: Cover | None = None,
     names: Mapping[str, str] | None = None,
@@ -161,18 +164,29 @@ def link(
         parsed: the modules.
         data: base data below `data`.
         strict: refuse what OPA refuses in strict mode, too.
+        types: refuse what can never be for its types, as OPA does. It changes no result, so a program that is
+            evaluated does without: types are checked where policies are written.
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
         cover: called with the place of each expression and head that is evaluated.
         names: how errors of evaluations name files, where it is not as parsed.
         limits: of what is compiled.
         has_time: evaluations are given a time, which `time.now_ns()` returns.
+
+    Raises:
+        RegoError: with everything that is wrong, or the limit that is exceeded.
     """
     modules = list(parsed)
     for module in modules:
         remember_text(module.source.file, module.source.text)
     with _limited(limits):
         compiler = _compiler_of(
-            modules, data, strict=strict, prints=print_ is not None, covers=cover is not None, has_time=has_time
+            modules,
+            data,
+            strict=strict,
+            types=types,
+            prints=print_ is not None,
+            covers=cover is not None,
+            has_time=has_time,
         )
         compiled = compiler.compile()
         linked = Linked(compiler.root, compiler.checker, compiler, limits)
@@ -180,7 +194,7 @@ def link(
 
 
 def _compiler_of(
-    modules: list[Module], data: Value, *, strict: bool, prints: bool, covers: bool, has_time: bool
+    modules: list[Module], data: Value, *, strict: bool, types: bool, prints: bool, covers: bool, has_time: bool
 ) -> Compiler:
     """Check modules and return what compiles them."""
     annotations = Annotations(modules)
@@ -218,8 +232,11 @@ def _compiler_of(
         faults += [fault for fault in orderer.faults if (fault.source.file, fault.offset) not in unknown]
     if faults:
         raise RegoError(*faults)
-    if faults := check_types(root, checker):
-        raise RegoError(*faults)
+    if types:
+        from policyeng.rego.type_checker import check_types  # loaded where types are checked
+
+        if faults := check_types(root, checker):
+            raise RegoError(*faults)
     # Debuggers, coverage and readers of what is printed expect small functions where they are written.
     inlines = not prints and not covers and sys.gettrace() is None
     return Compiler(root, checker, data, print_calls=prints, inlines=inlines, covers=covers)

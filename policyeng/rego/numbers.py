@@ -10,8 +10,7 @@ import re
 from decimal import Decimal
 from math import isfinite
 
-from policyeng.later import lazy_pattern
-from policyeng.rego.values import Value, number_text
+from policyeng.rego.values import Value, WrittenFloat, number_text
 
 _MANTISSA_BITS = 64
 #: OPA reads and prints numbers in time that grows with their exponent; nothing a policy needs is beyond this.
@@ -20,10 +19,12 @@ _MOST_BITS = LARGEST_EXPONENT * 10 // 3
 #: What a mantissa of 64 bits needs at most.
 _MOST_DIGITS = 21
 _FLOAT_DIGITS = 17
+#: From this exponent on, Go writes what is computed and not integral with its exponent.
+_LEAST_WRITTEN_EXPONENT = 6
 #: Floats that are not closer to zero have all their digits.
 _LARGEST_PLAIN_EXPONENT = 290
 #: Zeros after the point are allowed, as in `1.0`.
-_INT64 = lazy_pattern(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
+_INT64 = re.compile(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
 
 
 class NumberTooLargeError(ArithmeticError):
@@ -49,6 +50,12 @@ def parse_number(text: str) -> Value:
     return from_decimal(Decimal(text))
 
 
+def read_number(text: str) -> Value:
+    """Read a number as `parse_number` does, with its text where it is not what is written for the number."""
+    number = parse_number(text)
+    return WrittenFloat(text) if type(number) is float and number_text(number) != text else number
+
+
 def from_decimal(exact: Decimal) -> Value:
     """Return a float where its `repr` shows the same number, the decimal itself elsewhere.
 
@@ -63,7 +70,7 @@ def from_decimal(exact: Decimal) -> Value:
 
 def to_fraction(value: Value) -> fractions.Fraction:
     """Return the exact decimal value of a number."""
-    return fractions.Fraction(repr(value)) if type(value) is float else fractions.Fraction(value)
+    return fractions.Fraction(repr(value)) if isinstance(value, float) else fractions.Fraction(value)
 
 
 def to_integer(value: Value) -> int | None:
@@ -121,7 +128,11 @@ def from_fraction(exact: fractions.Fraction, bits: int = _MANTISSA_BITS) -> Valu
     if candidate.denominator == 1:
         return candidate.numerator
     scale = fractions.Fraction(10) ** (exponent - _MOST_DIGITS)
-    return from_decimal(Decimal(int(candidate / scale)).scaleb(exponent - _MOST_DIGITS).normalize())
+    shortest = Decimal(int(candidate / scale)).scaleb(exponent - _MOST_DIGITS).normalize()
+    number = from_decimal(shortest)
+    if type(number) is float and exponent >= _LEAST_WRITTEN_EXPONENT:
+        return WrittenFloat(f"{shortest:e}".replace("e+", "e+0") if exponent < 10 else f"{shortest:e}")
+    return number
 
 
 def _decimal_exponent(exact: fractions.Fraction) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from typing import NoReturn, TypeVar
 
-from policyeng.frozen import replace
 from policyeng.rego.budget import UNLIMITED, CompilationLimitError, EvaluationLimits, compiling, spend
 from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError
 from policyeng.rego.lexer import PARSE_ERROR, RegoToken, tokenize

@@ -36,11 +36,11 @@ from policyeng.rego.syntax import (
 UNSAFE_ERROR = "rego_unsafe_var_error"
 #: Variables of the documents, which are always bound.
 ROOTS = frozenset(("input", "data"))
-#: Unsafe variables of a body that have a hint.
-_MOST_HINTS = 20
 _KEYWORDS = frozenset(("in", "every", "contains", "if", "not", "and", "or"))
 
 _CONSTANTS = {"none": "null", "nil": "null", "null": "null", "undefined": "null", "true": "true", "false": "false"}
+#: Unsafe variables of a body whose names are compared with others, for a hint.
+_MOST_COMPARED = 20
 
 Names = AbstractSet[str]
 #: The number of arguments of what a call names, None where nothing has the name.
@@ -264,7 +264,7 @@ class Orderer:
     def _report(self, body: Body, unsafe: dict[int, set[str]]) -> None:
         written: list[Diagnostic] = []
         seen: set[str] = set()
-        similar = {variable.name.partition("@")[0] for expression in body for variable in _variables_in(expression)}
+        names = {variable.name.partition("@")[0] for expression in body for variable in _variables_in(expression)}
         for index in sorted(unsafe):
             places = {variable.name: variable for variable in _variables_in(body[index])}
             for name in sorted(unsafe[index], key=lambda name: (places[name].start if name in places else 0, name)):
@@ -277,24 +277,24 @@ class Orderer:
                     continue  # it is unsafe because what it is computed from is
                 seen.add(shown)
                 at = places[name].start if name in places else body[index].start
-                # To look for similar names costs as much as there are names.
-                hints = (_hint_of(shown, similar | ROOTS),) if len(written) < _MOST_HINTS else ()
-                written.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, at, hints))
+                # To compare each of very many names with all others takes too long.
+                hint = _hint_of(shown, names if len(written) < _MOST_COMPARED else ())
+                written.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, at, (hint,)))
         if not written:
             at = body[min(unsafe)].start
             written.append(Diagnostic(UNSAFE_ERROR, "expression is unsafe", self.source, at))
         self.faults += written
 
 
-def _hint_of(name: str, names: Names) -> str:
-    """Return what may make a variable safe, or what it is taken for, among the names of a body."""
+def _hint_of(name: str, others: Iterable[str]) -> str:
+    """Return what may make a variable safe, or which of the names of its body it is taken for."""
     from difflib import get_close_matches  # for messages only
 
     if name in _KEYWORDS:
         return f"`import future.keywords.{name}` to import a future keyword"
     if (constant := _CONSTANTS.get(name.lower())) is not None and constant != name:
         return f"did you mean {constant}?"
-    similar = get_close_matches(name, sorted(names - {name, ""}), 1, 0.75)
+    similar = get_close_matches(name, sorted({*ROOTS, *others} - {name, ""}), 1, 0.75)
     if similar:
         return f"did you mean {similar[0]}?"
     return f"nothing gives it a value: write `{name} := ...`, or `some {name} in ...`"

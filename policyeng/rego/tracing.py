@@ -7,9 +7,8 @@ collection that it represents, as special collections do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from policyeng.named import NamedTuple
 from policyeng.rego import markers
 from policyeng.rego.markers import MARKERS, SCALARS, Cause, Special, SpecialObject
 from policyeng.rego.runtime import Members

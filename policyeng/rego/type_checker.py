@@ -67,6 +67,7 @@ def check_types(root: DataNode, checker: Checker) -> list[Diagnostic]:
         root: the rules, with ordered bodies.
         checker: it has checked them, and found no recursion.
     """
+    checker.types = Tree()
     found = _TypeChecker(root, checker, checker.types)
     found.check_rules()
     return sorted(dict.fromkeys(found.faults), key=lambda fault: (fault.source.file, fault.offset))
@@ -74,7 +75,7 @@ def check_types(root: DataNode, checker: Checker) -> list[Diagnostic]:
 
 def check_query_types(root: DataNode, checker: Checker, source: ModuleText, body: Body) -> list[Diagnostic]:
     """Return what is wrong with the types of an ordered query, after `check_types`."""
-    found = _TypeChecker(root, checker, checker.types)
+    found = _TypeChecker(root, checker, checker.types or Tree())
     # A query may compare two values; in a rule where they are never equal, OPA takes it for a mistake.
     found.equalities = frozenset(("eq",))
     found.source = source

@@ -2,7 +2,7 @@
 
 A null is None, a boolean a bool, a string a str, an array a list, an object a dict, a set a set. A number is an int
 of any size, a float, which means the decimal number that its `repr` shows, or a Decimal where a float does not show
-the same digits. Nothing ever changes a value once it is made.
+the same digits. A `WrittenFloat` also has the text that it was read from. Nothing ever changes a value once it is made.
 
 Members of sets and keys of objects are in a hashable form: a string, a number or null is itself, everything else is a
 `ValueKey`.
@@ -10,28 +10,54 @@ Members of sets and keys of objects are in a hashable form: a string, a number o
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
-from policyeng.later import lazy_pattern
+from policyeng.rego.budget import charge, charged
 
 Value = Any
 
+_ESCAPED_MARKUP = re.compile("[<>&\u2028\u2029]")
+
+
+class WrittenFloat(float):
+    """A float that was written otherwise than floats are, such as `1.50` or `1e3`, and is written so again.
+
+    Attributes:
+        text: how it was written.
+    """
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> WrittenFloat:
+        """Read it from a text that `repr` of a float shows the same number for."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __reduce__(self) -> tuple[type[WrittenFloat], tuple[str]]:
+        """Keep the text in a copy."""
+        return WrittenFloat, (self.text,)
+
+
 #: The order of the types of values.
-_RANKS = {type(None): 0, bool: 1, int: 2, float: 2, Decimal: 2, str: 3, list: 6, dict: 7, set: 8}
+_RANKS = {type(None): 0, bool: 1, int: 2, float: 2, WrittenFloat: 2, Decimal: 2, str: 3, list: 6, dict: 7, set: 8}
 _NAMES = {
     type(None): "null",
     bool: "boolean",
     int: "number",
     float: "number",
+    WrittenFloat: "number",
     Decimal: "number",
     str: "string",
     list: "array",
     dict: "object",
     set: "set",
 }
-_PLAIN_KEYS = frozenset((str, int, float, Decimal, type(None)))
-_NUMBERS = frozenset((int, float, Decimal))
+_PLAIN_KEYS = frozenset((str, int, float, WrittenFloat, Decimal, type(None)))
+_NUMBERS = frozenset((int, float, WrittenFloat, Decimal))
 
 
 class Undefined(dict[Any, Any]):
@@ -166,7 +192,7 @@ def sort_key(value: Value) -> tuple[Value, ...]:
     """Return what sorts values of any types in the order of Rego: null, boolean, number, string, array, object, set."""
     kind = type(value)
     rank = _RANKS[kind]
-    if kind is float:
+    if kind is float or kind is WrittenFloat:
         return rank, Decimal(repr(value))
     if kind is list:
         return rank, tuple(map(sort_key, value))
@@ -196,6 +222,8 @@ def number_text(value: Value) -> str:
     """Return a number as OPA writes it."""
     if type(value) is int:
         return str(value)
+    if type(value) is WrittenFloat:
+        return value.text
     text = repr(value) if type(value) is float else str(value).lower()
     mantissa, separator, exponent = text.partition("e")
     if not separator:
@@ -222,27 +250,70 @@ def to_text(value: Value) -> str:
     return number_text(value)
 
 
-def to_json(value: Value) -> Value:
-    """Return a value with sets as arrays and keys as strings, as OPA does: a key that is not a string is its text."""
+def to_json(value: Value, *, written: bool = False) -> Value:
+    """Return a value with sets as arrays and keys as strings, as OPA does: a key that is not a string is its text.
+
+    Args:
+        value: what to convert.
+        written: leave each `WrittenFloat` as it is, which few writers of JSON know.
+    """
     kind = type(value)
     if kind is list:
-        return [to_json(item) for item in value]
+        return [to_json(item, written=written) for item in value]
     if kind is set:
-        return [to_json(item) for item in members(value)]
+        return [to_json(item, written=written) for item in members(value)]
     if kind is dict:
-        return {_json_key(from_key(key)): to_json(value[key]) for key in ordered_keys(value)}
-    return value
+        return {_json_key(from_key(key)): to_json(value[key], written=written) for key in ordered_keys(value)}
+    return float(value) if kind is WrittenFloat and not written else value
 
 
 def _json_key(key: Value) -> str:
-    from policyeng.rego.builtins import load_function  # imported when a key is not a string
+    return key if type(key) is str else write_json(key)
 
-    return key if type(key) is str else load_function("json.marshal")(key)
+
+_MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
+def write_json(value: Value, newline: str = "", indent: str = "") -> str:
+    """Write a value as JSON as Go does: keys in their order, markup escaped.
+
+    Args:
+        value: what to write.
+        newline: what begins a line, its line end included; without it, all is on one line.
+        indent: what lines of inner values begin with in addition.
+
+    Raises:
+        BudgetExceededError: it takes more than is left.
+        RecursionError: it is nested too deeply.
+    """
+    from json.encoder import encode_basestring  # loaded when something is written
+
+    colon = ": " if newline else ":"
+
+    def write(value: Value, newline: str) -> str:
+        kind = type(value)
+        if kind is str:
+            return charged(_ESCAPED_MARKUP.sub(lambda found: _MARKUP[found[0]], encode_basestring(value)))
+        if value is None or kind is bool:
+            return _WORDS[value]
+        if kind is not list and kind is not dict:
+            return number_text(value)
+        inner = newline + indent
+        charge(len(inner) * len(value))
+        if kind is list:
+            opening, closing, items = "[", "]", [write(item, inner) for item in value]
+        else:
+            opening, closing = "{", "}"
+            items = [f"{write(key, inner)}{colon}{write(value[key], inner)}" for key in sorted(value)]
+        return f"{opening}{inner}{f',{inner}'.join(items)}{newline}{closing}" if items else opening + closing
+
+    return charged(write(to_json(value, written=True), newline))
 
 
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\"}
 #: What Unicode 15, which Go 1.26 has, has more than Unicode 14, which Python 3.11 has.
-_PRINTABLE_IN_GO = lazy_pattern(
+_PRINTABLE_IN_GO = re.compile(
     "[\u0cf3\u0ece\U00010efd-\U00010eff\U0001123f-\U00011241\U00011b00-\U00011b09\U00011f00-\U00011f10"
     "\U00011f12-\U00011f3a\U00011f3e-\U00011f59\U0001342f\U00013440-\U00013455\U0001b132\U0001b155"
     "\U0001d2c0-\U0001d2d3\U0001df25-\U0001df2a\U0001e030-\U0001e06d\U0001e08f\U0001e4d0-\U0001e4f9\U0001f6dc"

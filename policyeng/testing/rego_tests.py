@@ -12,9 +12,7 @@ from typing import Literal
 from policyeng.bundle import Bundle
 from policyeng.engines.embedded import LIMITS, modules_of
 from policyeng.errors import EngineError
-from policyeng.rego import EvaluationError, Program, RegoError, parse_module
-from policyeng.rego.builtins import load_function
-from policyeng.rego.linking import link
+from policyeng.rego import EvaluationError, Program, RegoError, link, load_function, parse_module
 from policyeng.rego.paths import write_part, write_path
 from policyeng.rego.syntax import (
     Call,

@@ -16,10 +16,10 @@ from policyeng.rego.builtins.registry import FUNCTIONS, BuiltinError, Function, 
 from policyeng.rego.values import Value
 
 __all__ = [
+    "IMPURE",
     "NOW",
     "REFUSED",
     "BuiltinError",
-    "LibraryError",
     "OperandError",
     "RefusedBuiltinError",
     "explain_refusal",
@@ -30,8 +30,11 @@ __all__ = [
 
 #: The builtin whose value is the time of the evaluation.
 NOW = "time.now_ns"
-#: Builtins that read more than their arguments, and what to do instead.
-REFUSED = {
+#: Builtins that read more than their arguments, and what to do instead. No engine calls them.
+IMPURE = {
+    "crypto.x509.parse_and_verify_certificates": (
+        "use crypto.x509.parse_and_verify_certificates_with_options with CurrentTime, and `--engine opa`"
+    ),
     "http.send": "put what it would fetch into the input",
     "net.lookup_ip_addr": "put the addresses into the input",
     "opa.runtime": "put what it would read into the input",
@@ -39,17 +42,39 @@ REFUSED = {
     "rego.parse_module": "a policy reads its input, not other policies",
     NOW: "put the time into the input",
     "uuid.rfc4122": "the same input must give the same result",
-    "crypto.x509.parse_and_verify_certificates": (
-        "use crypto.x509.parse_and_verify_certificates_with_options with CurrentTime"
-    ),
 }
+_KEYS = "this engine reads no certificates and keys; use `--engine opa`"
+_GRAPHQL = "this engine reads no GraphQL; use `--engine opa`"
+#: Builtins that no policy on configuration needs: OPA has them, and this engine does not.
+_OPA_ONLY = {
+    "crypto.parse_private_keys": _KEYS,
+    "crypto.x509.parse_and_verify_certificates_with_options": _KEYS,
+    "crypto.x509.parse_certificate_request": _KEYS,
+    "crypto.x509.parse_certificates": _KEYS,
+    "crypto.x509.parse_keypair": _KEYS,
+    "crypto.x509.parse_rsa_private_key": _KEYS,
+    "graphql.is_valid": _GRAPHQL,
+    "graphql.parse": _GRAPHQL,
+    "graphql.parse_and_verify": _GRAPHQL,
+    "graphql.parse_query": _GRAPHQL,
+    "graphql.parse_schema": _GRAPHQL,
+    "graphql.schema_is_valid": _GRAPHQL,
+    "io.jwt.decode_verify": _KEYS,
+    "io.jwt.encode_sign": "this engine signs nothing; use `--engine opa`",
+    "io.jwt.encode_sign_raw": "this engine signs nothing; use `--engine opa`",
+    "io.jwt.verify_eddsa": _KEYS,
+    **{f"io.jwt.verify_{family}{size}": _KEYS for family in ("es", "ps", "rs") for size in (256, 384, 512)},
+    "providers.aws.sign_req": "this engine signs nothing; use `--engine opa`",
+    "strings.render_template": "use a template string or sprintf, or `--engine opa`",
+}
+#: Builtins that are refused when a module is compiled, and what to do instead.
+REFUSED = {**IMPURE, **_OPA_ONLY}
 
 _GROUPS = {
     "io.jwt.": "tokens",
-    "crypto.x509.": "crypto",
-    "crypto.parse_private_keys": "crypto",
     "crypto.": "hashes",
     "time.": "time",
+    "regex.globs_match": "glob",
     "regex.": "regex",
     "glob.": "glob",
     "net.": "net",
@@ -65,7 +90,6 @@ _GROUPS = {
     "urlquery.": "encoding",
     "uri.": "encoding",
     "uuid.": "encoding",
-    "graphql.": "graphql",
     "graph.": "graphs",
     "walk": "graphs",
     "object.": "objects",
@@ -74,7 +98,6 @@ _GROUPS = {
     "numbers.": "numbers",
     "units.": "numbers",
     "semver.": "numbers",
-    "providers.aws.": "aws",
     "strings.": "strings",
     "re_match": "regex",
     "cast_": "types",
@@ -110,18 +133,11 @@ def explain_refusal(name: str) -> str:
     return f"{name} is refused: {REFUSED[name]}"
 
 
-class LibraryError(Exception):
-    """A builtin whose library is not installed."""
-
-
 def load_function(name: str) -> Function:
     """Return the function of a builtin.
 
     Args:
         name: as OPA names it; a call of one that is refused raises `RefusedBuiltinError`.
-
-    Raises:
-        LibraryError: it needs a library that is not installed.
     """
     if name in REFUSED:
 
@@ -131,13 +147,7 @@ def load_function(name: str) -> Function:
         return refuse
     if name not in FUNCTIONS:
         group = next((group for prefix, group in _GROUPS.items() if name.startswith(prefix)), None)
-        try:
-            import_module(f"{__name__}.{group or _MODULES.get(name, 'strings')}")
-        except ModuleNotFoundError as error:
-            library = (error.name or "").partition(".")[0]
-            raise LibraryError(
-                f"{name} needs `{library}`, which is not installed; install `policyeng[rego]`"
-            ) from error
+        import_module(f"{__name__}.{group or _MODULES.get(name, 'strings')}")
     return FUNCTIONS[name]
 
 

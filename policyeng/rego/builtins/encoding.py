@@ -7,19 +7,24 @@ import codecs
 import json
 import re
 from collections.abc import Callable
-from json.encoder import encode_basestring
 from typing import NoReturn
 from urllib.parse import quote_plus, unquote_to_bytes
 
 from policyeng.rego.budget import charge, charged
 from policyeng.rego.builtins import yaml_values
-from policyeng.rego.builtins.go_text import UrlError, parse_url, to_value
-from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_object, check_string, wrong_type
-from policyeng.rego.numbers import parse_number
-from policyeng.rego.values import UNDEFINED, Value, from_key, members, number_text, ordered_keys, to_json, to_text
+from policyeng.rego.builtins.go_text import UrlError, parse_url, to_value, write_json
+from policyeng.rego.builtins.registry import (
+    BuiltinError,
+    OperandError,
+    builtin,
+    check_object,
+    check_string,
+    too_deep,
+    wrong_type,
+)
+from policyeng.rego.numbers import read_number
+from policyeng.rego.values import UNDEFINED, Value, from_key, members, ordered_keys, to_json, to_text
 
-_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_ESCAPED = re.compile("[<>&\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _BASE64_URL = re.compile(r"[A-Za-z0-9_-]*={0,2}")
@@ -27,7 +32,6 @@ _HEX = re.compile(r"[0-9A-Fa-f]*")
 _WRONG_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _MOST_PARAMETERS = 10000
 _NEWLINES = str.maketrans("", "", "\r\n")
-_TOO_DEEP = "the value is nested too deeply"
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
@@ -48,7 +52,7 @@ def decode_utf8(data: bytes) -> str:
 @builtin("json.marshal")
 def marshal_json(value: Value) -> Value:
     """Write a value as JSON."""
-    return _write_json(value, "", "")
+    return write_json(value, "", "")
 
 
 @builtin("json.marshal_with_options")
@@ -78,13 +82,13 @@ def marshal_json_with_options(value: Value, options: Value) -> Value:
             raise OperandError(f'operand 2 object contained unknown key "{key}"')
     if pretty is None:
         pretty = "prefix" in options or "indent" in options
-    return prefix + _write_json(value, f"\n{prefix}", indent) if pretty else _write_json(value, "", "")
+    return prefix + write_json(value, f"\n{prefix}", indent) if pretty else write_json(value, "", "")
 
 
 @builtin("json.unmarshal")
 def unmarshal_json(text: Value) -> Value:
     """Read a value from JSON."""
-    value, end = _read_json(charged(check_string(1, text)), parse_number)
+    value, end = _read_json(charged(check_string(1, text)), read_number)
     while True:
         # OPA takes what follows for nothing where it is a null.
         end = _skip_space(text, end)
@@ -107,7 +111,7 @@ def is_valid_json(text: Value) -> Value:
 @builtin("yaml.marshal")
 def marshal_yaml(value: Value) -> Value:
     """Write a value as YAML."""
-    return yaml_values.write(_write_json(value, "", ""))
+    return yaml_values.write(write_json(value, "", ""))
 
 
 @builtin("yaml.unmarshal")
@@ -278,7 +282,7 @@ def _read_json(text: str, number: Callable[[str], Value]) -> tuple[Value, int]:
     except ValueError as error:
         raise _InvalidJsonError(str(error)) from None
     except RecursionError:
-        raise BuiltinError(_TOO_DEEP) from None
+        raise too_deep() from None
     return _replace_surrogates(value) if "\\u" in text else value, end
 
 
@@ -295,34 +299,6 @@ def _replace_surrogates(value: Value) -> Value:
     if kind is dict:
         return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
     return value
-
-
-def _write_json(value: Value, newline: str, indent: str) -> str:
-    """Write a value; without a newline, on one line."""
-    colon = ": " if newline else ":"
-
-    def write(value: Value, newline: str) -> str:
-        kind = type(value)
-        if kind is str:
-            text = encode_basestring(value)
-            return charged(_ESCAPED.sub(lambda found: _ESCAPES[found[0]], text))
-        if value is None or kind is bool:
-            return json.dumps(value)
-        if kind is not list and kind is not dict:
-            return number_text(value)
-        inner = newline + indent
-        charge(len(inner) * len(value))
-        if kind is list:
-            opening, closing, items = "[", "]", [write(item, inner) for item in value]
-        else:
-            opening, closing = "{", "}"
-            items = [f"{write(key, inner)}{colon}{write(value[key], inner)}" for key in sorted(value)]
-        return f"{opening}{inner}{f',{inner}'.join(items)}{newline}{closing}" if items else opening + closing
-
-    try:
-        return charged(write(to_json(value), newline))
-    except RecursionError:
-        raise BuiltinError(_TOO_DEEP) from None
 
 
 def _decode_base64(text: str, alphabet: re.Pattern[str]) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from math import frexp, isfinite, ldexp
 
-from policyeng.frozen import changing, frozen, replace
-from policyeng.later import lazy_pattern
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import BuiltinError
 from policyeng.rego.values import Value, is_number, is_printable, number_text, quote, to_text
@@ -15,15 +15,15 @@ from policyeng.rego.values import Value, is_number, is_printable, number_text, q
 #: The largest width and precision of Go.
 _MOST = 1_000_000
 _LARGEST_RUNE = 0x10FFFF
-_NUMBER = lazy_pattern(r"[0-9]*")
-_SIMPLE = lazy_pattern(r"%([sdv%])")
+_NUMBER = re.compile(r"[0-9]*")
+_SIMPLE = re.compile(r"%([sdv%])")
 _BASES = {"b": ("b", "0b"), "o": ("o", "0"), "O": ("o", "0"), "d": ("d", ""), "x": ("x", "0x"), "X": ("X", "0X")}
 _CACHED_LENGTH = 1000
 #: Results up to this size are not charged for.
 _SMALL = 4096
 
 
-@changing
+@dataclass
 class _Flags:
     """The flags, width and precision of one verb.
 
@@ -41,7 +41,7 @@ class _Flags:
     precision: int | None = None
 
 
-@frozen
+@dataclass(frozen=True)
 class _BigInteger:
     """An integer of more than 64 bits, which Go formats in its own way."""
 
@@ -253,7 +253,7 @@ def _overflows(digits: str) -> bool:
 
 def _name(argument: str | int | float | _BigInteger) -> str:
     kind = type(argument)
-    return "string" if kind is str else "int64" if kind is int else "float64" if kind is float else "*big.Int"
+    return "string" if kind is str else "int64" if kind is int else "float64" if issubclass(kind, float) else "*big.Int"
 
 
 def _format(argument: str | int | float | _BigInteger, verb: str, flags: _Flags) -> str:

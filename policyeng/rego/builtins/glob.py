@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.linear import Ranges, join_ranges
 from policyeng.rego.builtins.regex import compile_pattern
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_string, wrong_element, wrong_type
 from policyeng.rego.values import Value
 
+Ranges = tuple[tuple[int, int], ...]
 #: Compiled globs that are kept.
 _KEPT = 256
 _SPECIAL = re.compile(r"[*?\\\[\]{}]")
@@ -35,6 +35,12 @@ def match_glob(pattern: Value, delimiters: Value, text: Value) -> Value:
     else:
         raise wrong_type(2, delimiters, "array", "null")
     return bool(_compile(pattern, separators)(check_string(3, text)))
+
+
+@builtin("regex.globs_match")
+def match_globs(left: Value, right: Value) -> Value:
+    """Return whether a text exists that two globs of characters, sets, `.`, `+` and `*` match."""
+    return intersect(check_string(1, left), check_string(2, right))
 
 
 @builtin("glob.quote_meta")
@@ -181,7 +187,7 @@ def _read_set(text: str, place: int) -> tuple[int, Ranges]:
             previous = ord(character)
             found.append((previous, previous))
         elif character == "]":
-            return place, join_ranges(found)
+            return place, _join_ranges(found)
         else:
             if previous < 0 or place >= len(text) - 1:
                 raise _refusal(text, place)
@@ -191,6 +197,17 @@ def _read_set(text: str, place: int) -> tuple[int, Ranges]:
             found.append((previous, ord(character)))
             previous = -1
     raise _refusal(text, place)
+
+
+def _join_ranges(ranges: list[tuple[int, int]]) -> Ranges:
+    """Return ranges in order that do not touch."""
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
+        else:
+            joined.append((low, high))
+    return tuple(joined)
 
 
 def _next(text: str, place: int) -> tuple[int, str, bool]:

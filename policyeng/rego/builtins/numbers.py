@@ -233,7 +233,7 @@ def parse_units(text: Value) -> Value:
         return numbers.check_size(exact.numerator)
     # OPA writes ten digits after the point, half away from zero.
     digits = int(abs(exact) * 10**10 + fractions.Fraction(1, 2))
-    return numbers.parse_number(f"{'-' if exact < 0 else ''}{digits // 10**10}.{digits % 10**10:010}")
+    return numbers.read_number(f"{'-' if exact < 0 else ''}{digits // 10**10}.{digits % 10**10:010}")
 
 
 def _split(name: str, text: str) -> tuple[str, str]:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from policyeng.later import lazy_pattern
-from policyeng.named import NamedTuple
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.linear import translate
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_integer, check_string
 from policyeng.rego.values import Value
 
 #: Compiled patterns that are kept.
 _KEPT = 256
 #: What RE2 reads and Go does not.
-_NOT_OF_GO = lazy_pattern(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL)
-_META = lazy_pattern(r"[\\.+*?()|\[\]{}^$]")
+_NOT_OF_GO = re.compile(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL)
+_META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 #: Bytes of a character after its first one.
 _INNER = frozenset(bytes((byte,)) for byte in range(0x80, 0xC0))
 #: Matches that are found between two looks at the clock.
@@ -43,10 +40,6 @@ def compile_pattern(pattern: str) -> Callable[[str], object]:
     Raises:
         BuiltinError: it is not valid.
     """
-    # RE2 and what it needs takes longer to load than a policy to evaluate.
-    faster = translate(pattern)
-    if faster:
-        return faster
     compiled = _compile(pattern, captures=False)
     if "\\B" in pattern:
         return lambda text: next(_find(compiled, text.encode(), 1), None)
@@ -153,14 +146,6 @@ def match_template(template: Value, text: Value, start: Value, end: Value) -> Va
                 f"{name} delimiter has to be exactly one character long but is {len(start.encode())} long"
             )
     return bool(compile_pattern(_template_pattern(template, start, end))(text))
-
-
-@builtin("regex.globs_match")
-def match_globs(left: Value, right: Value) -> Value:
-    """Return whether a text exists that two globs of characters, sets, `.`, `+` and `*` match."""
-    from policyeng.rego.builtins.glob import intersect  # few policies call it
-
-    return intersect(check_string(1, left), check_string(2, right))
 
 
 @lru_cache(_KEPT)

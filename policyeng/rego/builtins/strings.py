@@ -381,16 +381,3 @@ def trace(text: Value) -> Value:
     """Return true; there is no trace to write to."""
     check_string(1, text)
     return True
-
-
-@builtin("strings.render_template")
-def render_template(template: Value, values: Value) -> Value:
-    """Replace the actions of a template of Go."""
-    check_string(1, template)
-    check_object(2, values)
-    from policyeng.rego.builtins.templates import render  # few policies call it
-
-    try:
-        return render(template, values)
-    except RecursionError:
-        raise too_deep() from None

@@ -8,9 +8,8 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import cache, lru_cache
 from math import isfinite
+from typing import NamedTuple
 
-from policyeng.later import lazy_pattern
-from policyeng.named import NamedTuple
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import (
     BuiltinError,
@@ -21,7 +20,7 @@ from policyeng.rego.builtins.registry import (
     wrong_type,
 )
 from policyeng.rego.numbers import round_to_mantissa, to_fraction
-from policyeng.rego.values import Value
+from policyeng.rego.values import Value, is_number
 
 _SECOND = 1_000_000_000
 _DAY = 86400
@@ -55,14 +54,14 @@ _MONTHS = (
 _SHORT_DAYS = tuple(name[:3] for name in _DAYS)
 _SHORT_MONTHS = tuple(name[:3] for name in _MONTHS)
 #: The parts of a layout of Go.
-_CHUNK = lazy_pattern(
+_CHUNK = re.compile(
     r"January|Jan(?![a-z])|Monday|Mon(?![a-z])|MST|0[1-6]|002|15|1|2006|2|_2(?!006)|__2|3|4|5|PM|pm"
     r"|[-Z]07(?:0000|:00:00|00|:00)?|[.,](?:0+|9+)(?![0-9])"
 )
-_FRACTION = lazy_pattern(r"[.,][0-9]+")
-_DURATION_PART = lazy_pattern(r"(?!\Z)([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
-_EXTENDED_DURATION = lazy_pattern(r"([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)")
-_EXTENDED_PART = lazy_pattern(r"(?<![0-9.])([0-9.]+)(ms|us|µs|ns|[a-z])")
+_FRACTION = re.compile(r"[.,][0-9]+")
+_DURATION_PART = re.compile(r"(?!\Z)([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
+_EXTENDED_DURATION = re.compile(r"([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)")
+_EXTENDED_PART = re.compile(r"(?<![0-9.])([0-9.]+)(ms|us|µs|ns|[a-z])")
 _UNITS = {
     "ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND,
 }  # fmt: skip
@@ -211,7 +210,7 @@ def _read(moment: Value) -> _Time:
         number = check_number(1, moment[0])
         if len(moment) > 1:
             zone = _zone(check_string(1, moment[1]))
-    elif kind is bool or kind not in (int, float, Decimal):
+    elif kind is bool or not is_number(moment):
         raise wrong_type(1, moment, "either number (ns) or [number (ns), string (tz)]")
     if kind is list and len(moment) > 2:
         check_string(1, moment[2])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
-from policyeng.later import lazy_pattern
 from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
-from policyeng.rego.numbers import parse_number
+from policyeng.rego.numbers import read_number
 from policyeng.rego.runtime import is_member, is_pair
 from policyeng.rego.values import Value, equal, is_less, is_number, make_set, members
 from policyeng.rego.values import type_name as name_of
 
 _KINDS = {type(None): "null", bool: "boolean", str: "string", list: "array", dict: "object", set: "set"}
-_NUMBER = lazy_pattern(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: What is not below rounds to an infinite float.
 _INFINITE = (1 << 1024) - (1 << 970)
 
@@ -58,7 +58,7 @@ def convert_to_number(value: Value) -> Value:
 
 def _read_number(text: str) -> Value:
     if _NUMBER.fullmatch(text):
-        number = parse_number(text.removeprefix("+"))
+        number = read_number(text.removeprefix("+"))
         if number >= _INFINITE or number <= -_INFINITE:  # comparisons are exact, `abs` rounds a decimal
             raise BuiltinError(f"parsing {text[:40]!r}: value out of range")
         return number

@@ -21,6 +21,7 @@ from policyeng.bundle.header import Verdict
 from policyeng.bundle.manifest import bundle_yaml
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import EvaluationRequest, Judgement, run_engine
+from policyeng.engines.embedded import checked_types
 from policyeng.errors import BundleError, PolicyengError
 from policyeng.evaluation.matching import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
@@ -376,7 +377,7 @@ def _count(worker: tuple[Callable[[Policy], MutantCounts], Sequence[Policy]], nu
 
 
 def _test_policy(settings: _Plan, policy: Policy) -> MutantCounts:
-    with cache.switched_off():  # mutants are used only once
+    with cache.switched_off(), checked_types():  # mutants are used only once
         return _test_mutants(settings, policy)
 
 
