@@ -51,16 +51,17 @@ _YAML_COMMENTS = lazy_pattern(
 #: The beginnings of JSON; `{{`, `{%` and `[![` begin templates of other languages and Markdown.
 _JSON = lazy_pattern(rb"\{\s*+(?:[^{%#]|\Z)|\[\s*+(?:[\[{\"'\]/&#]|!(?!\[)|\Z)")
 #: The beginnings of YAML, or of another list or mapping; the first document of a stream can be any text.
-_YAML = lazy_pattern(rb"[&!?\[{]|-[ \t\r\n]|[^\n]*?:(?:\s|\Z)|(?s:.*?[\r\n\x85\xa8\xa9](?:---|\.\.\.)(?:\s|\Z))")
+_YAML = lazy_pattern(rb"[&!?\[{]|-[ \t\r\n]|[^\n]*?:(?:\s|\Z)")
+_NEXT_DOCUMENT = lazy_pattern(rb"^(?:---|\.\.\.)(?:\s|\Z)|[\r\x85\xa8\xa9]---(?:\s|\Z)", re.MULTILINE)
 
 #: Words of Azure CLI files without a `$schema`: each kind has one of them. The structure decides.
 _CLI_WORDS = (
     *(b"account_name", b"auth_mode", b"azureml:", b"command", b"component", b"compute", b"create_", b"credentials"),
-    *(b"custom", b"discovery_url", b"enable_data_isolation", b"endpoint", b"environment", b"feature_store", b"git"),
+    *(b"discovery_url", b"enable_data_isolation", b"endpoint", b"environment", b"feature_store"),
     *(b"hbi_workspace", b"import_data", b"jobs", b"managed_network", b"mlflow_tracking_uri", b"name_node_address"),
     *(b"one_lake", b"provision_network_now", b"public_network_access", b"replication_locations", b"resource_id"),
     *(b"search_space", b"spark", b"store_name", b"student_model", b"synapse", b"target", b"task", b"training_data"),
-    *(b"virtualmachine", b"api_key", b"api_base", b"import"),
+    *(b"virtualmachine", b"api_key", b"api_base"),
 )
 #: Templates can compute the types of their resources.
 _TEMPLATE = b"deploymenttemplate.json"
@@ -238,7 +239,9 @@ def looks_like_document(content: bytes) -> bool:
     if b"\0" in text:
         return False
     is_whole = len(content) < HEAD
-    return any(_begins(text, *each, is_whole=is_whole) for each in ((_COMMENTS, _JSON), (_YAML_COMMENTS, _YAML)))
+    if any(_begins(text, *each, is_whole=is_whole) for each in ((_COMMENTS, _JSON), (_YAML_COMMENTS, _YAML))):
+        return True
+    return (b"---" in text or b"..." in text) and _NEXT_DOCUMENT.search(text) is not None
 
 
 def _begins(text: bytes, comments: re.Pattern[bytes], beginning: re.Pattern[bytes], *, is_whole: bool) -> bool:
