@@ -184,6 +184,8 @@ _WRONG: tuple[object, ...] = (
     *({"changes": "x"}, {"changes": [None]}, {"operation": "delete"}, {"operation": None, "id": ID}),
     *({"resources": []}, {"snapshotVersion": 1, "resources": []}, {"change": {}}, {"state": {}}),
 )
+_WHAT_IF = {"status": "Succeeded"}
+_PREDICTED = {"resourceId": ID, "changeType": "Create", "after": OPENED}
 VALUES: Mapping[str, Row] = {
     **{repr(value): Row(text(value), "refused") for value in _WRONG},
     "a resource": Row(text(WORKSPACE), "allowed"),
@@ -197,6 +199,18 @@ VALUES: Mapping[str, Row] = {
     "with nothing in it": Row(text({"id": ID, "type": WORKSPACE["type"]}), "denied"),
     "with an id alone": Row(text({"id": ID}), "denied"),
     "of another type": Row(text({**OPENED, "type": "Microsoft.Resources/tags"}), "refused"),
+    "a list in it": Row(text({"value": [WORKSPACE], **OPENED}), "refused"),
+    "a list and another": Row(text({"value": [WORKSPACE], "Value": [OPENED]}), "refused"),
+    "what-if of two lists": Row(text({**_WHAT_IF, "changes": [], "Changes": [_PREDICTED]}), "refused"),
+    "what-if of two lists inside": Row(
+        text({**_WHAT_IF, "properties": {"changes": [], "Changes": [_PREDICTED]}}), "refused"
+    ),
+    "what-if of two results": Row(
+        text({**_WHAT_IF, "changes": [{**_PREDICTED, "after": WORKSPACE, "After": OPENED}]}), "refused"
+    ),
+    "what-if of two types": Row(
+        text({**_WHAT_IF, "changes": [{"resourceId": ID, "changeType": "Ignore", "ChangeType": "Create"}]}), "refused"
+    ),
     "twice the properties": Row(text({**OPENED, "Properties": WORKSPACE["properties"]}), "refused"),
     "twice a member": Row(text({**OPENED, "properties": {**OPENED["properties"], "PublicNetworkAccess": "x"}})),
     "no change that is stated": Row(text({"status": "Succeeded", "changes": []}), "allowed"),

@@ -40,6 +40,17 @@ def documents() -> Iterator[tuple[str, bytes]]:
     yield "native.json", json.dumps({"snapshotVersion": 1, "resources": [OPEN]}).encode()
     yield "changes.json", json.dumps([OPEN]).encode()
     yield "compute.yml", b"name: nodes\ntype: amlcompute\nmin_instances: 4\n"
+    yield "attached.yml", b"name: nodes\ntype: virtualmachine\nresource_id: /subscriptions/s/x\n"
+    yield "job.yml", b"command: python x\nenvironment:\n  image: docker.io/x\ncompute: gpu\n"
+    yield "pipeline.yml", b"type: pipeline\njobs:\n  a:\n    type: command\n    command: x\n    compute: y\n"
+    yield "sweep.yml", b"type: sweep\ntrial:\n  command: x\nsearch_space: {}\n"
+    yield "store.yml", b"name: d\ntype: azure_blob\naccount_name: a\ncontainer_name: c\n"
+    yield "registry.yml", b"name: r\nlocation: x\nreplication_locations:\n- location: x\n"
+    schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
+    computed = {"type": "[concat('Microsoft.Machine', 'LearningServices/workspaces')]", "name": "w"}
+    resources = [{**computed, "apiVersion": "2024-04-01", "properties": {"publicNetworkAccess": "Enabled"}}]
+    template = {"$schema": schema, "contentVersion": "1.0.0.0", "resources": resources}
+    yield "computed.json", json.dumps(template).encode()
 
 
 DOCUMENTS = dict(documents())
@@ -75,7 +86,31 @@ def escaped(content: bytes) -> bytes:
     return content.replace(b"Machine", b"\\u004dachine") if content.lstrip().startswith((b"{", b"[")) else content
 
 
-FORMS: tuple[Callable[[bytes], bytes], ...] = (as_it_is, commented, spaced, in_utf_16, escaped)
+def after_text(content: bytes) -> bytes:
+    """After a document that is a text, in YAML."""
+    return content if content.lstrip().startswith((b"{", b"[")) else b"a text\n---\n" + content
+
+
+def with_carriage_returns(content: bytes) -> bytes:
+    """With the line breaks of old files, after a comment."""
+    return content if content.lstrip().startswith((b"{", b"[")) else b"# c\r" + content.replace(b"\n", b"\r")
+
+
+def with_next_lines(content: bytes) -> bytes:
+    """After a comment that ends with another line break of YAML 1.1."""
+    return content if content.lstrip().startswith((b"{", b"[")) else b"# c\xc2\x85" + content
+
+
+def after_another_entry(content: bytes) -> bytes:
+    """In a list, after what is no resource, where the document is one."""
+    is_resource = content.startswith(b'{"id"')
+    return b"[null,\n" + content + b"]" if is_resource else content
+
+
+FORMS: tuple[Callable[[bytes], bytes], ...] = (
+    *(as_it_is, commented, spaced, in_utf_16, escaped),
+    *(after_text, with_carriage_returns, with_next_lines, after_another_entry),
+)
 
 
 def hide(folder: Path, name: str, content: bytes, inside: str, rule: str, config: bool) -> Path:
@@ -151,6 +186,36 @@ def test_a_hidden_failure_never_passes_strictly(here: Path, command: str, name: 
     every = policyeng(*line[:4], *line[6:], "--all-files", "--format", "json")
     assert every.returncode == 1
     assert [one for one in json.loads(every.stdout)["ledger"] if one["relevant"]] == []
+
+
+@pytest.mark.parametrize("name", [".git", "a/.git", ".git/main.json", "a/.git/x", ".a/.git/main", "a/.git/b/m.txt"])
+def test_a_name_of_git_hides_nothing(here: Path, name: str) -> None:
+    """What is there is not read, but on the ledger; the files of git itself are not."""
+    (here / name).parent.mkdir(parents=True, exist_ok=True)
+    (here / name).write_text(json.dumps(OPEN), encoding="utf-8")
+    (here / "good.json").write_bytes(GOOD)
+    for all_files in (False, True):
+        assert is_noticed(read_here(here, all_files=all_files))
+    (here / name).write_text(f"ref: refs/heads/{TYPE}\n", encoding="utf-8")
+    assert not is_noticed(read_here(here))
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-16-be"])
+def test_an_encoding_hides_no_document(here: Path, encoding: str) -> None:
+    """One that is an error where it is read is relevant where it is not."""
+    path = hide(here, "main.json", json.dumps(OPEN).encode(encoding), ".infra", "", config=False)
+    assert is_noticed(read_here(here))
+    path.write_bytes(b"\0" + json.dumps(OPEN).encode())
+    assert is_noticed(read_here(here))
+
+
+@pytest.mark.parametrize("escape", ["\\u006d", "\\x6d", "\\U0000006D", "m\\\n  ", "m\\\r  "])
+def test_an_escape_hides_no_document(here: Path, escape: str) -> None:
+    """Every way to write a letter in YAML."""
+    text = f'apiVersion: "{escape}achinelearningservices.azure.com/v1api20240401"\nkind: Workspace\n'
+    text += "metadata:\n  name: w\nspec:\n  owner:\n    name: rg\n  publicNetworkAccess: Enabled\n"
+    hide(here, "main.yaml", text.encode(), ".infra", "", config=False)
+    assert is_noticed(read_here(here))
 
 
 PUT = {"type": f"{TYPE}@2024-04-01", "resource_id": WORKSPACE, "method": "PUT", "body": {"tags": {}}}

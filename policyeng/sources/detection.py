@@ -13,12 +13,13 @@ from policyeng.later import Modules
 from policyeng.models import Document, LedgerEntry, Problem, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
-from policyeng.sources.arm_resource import describe_misspelt
+from policyeng.sources.arm_resource import describe_misspelt, looks_like_arm
 from policyeng.sources.context import DocumentContext, list_neighbors, resolve_path
 from policyeng.sources.discovery import Found, LeftOut, Named, content_of, display
 from policyeng.sources.left_out import Inspection
 from policyeng.sources.parsed import Format, keys_seen, problem_of, seen
 from policyeng.sources.relevance import is_shaped_as_ours, may_be_ours, other_document
+from policyeng.sources.templates import find_twice
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, Text, read_text
 from policyeng.sources.written_documents import NEVER_WRITTEN, read_documents
 
@@ -42,6 +43,8 @@ FORMATS: Mapping[str, Format] = Modules(
 
 #: The members that identify a document or a resource.
 _NAMING = ("$schema", "apiVersion", "kind", "type")
+#: The formats of answers, of which only the resources are searched for a member that is there twice.
+_OF_ANSWERS = frozenset({"arm-rest", "az-output", "resource-graph", "what-if"})
 _IN_ASCII = "write it in ASCII, without spaces"
 _DIVIDE = "give each document in a file of its own, with members of one format only"
 
@@ -206,6 +209,8 @@ def find_second(name: str, document: object, formats: Mapping[str, Format]) -> s
         return ""
     detect, shapes = formats[name].detect, formats[name].SHAPES
     names = set(map(lowered, document))
+    if name in _OF_ANSWERS and len(names) < len(document) and not looks_like_arm(document):
+        return next(find_twice(document)).message
     if any(names <= shape for shape in shapes) or not detect(document):
         return ""  # a document that does not look like the format that the user named is refused by its reader
     parts = [{key: value for key, value in document.items() if lowered(key) in shape} for shape in shapes]

@@ -298,11 +298,12 @@ STDIN = "<stdin>"
 #: A text in place of a path can be of any length; paths of Linux have at most 4096 bytes.
 _LONGEST_NAME = 512
 _REMEDY_UNREADABLE = "give a file that exists and that you can read"
-#: The directory of git, or the file that names it. It is part of no input, and nothing is deployed from it.
+#: The directory of git, or the file that names it. It is never read, because nothing is deployed from it.
 GIT = ".git"
 #: Directories that tools create. Hidden directories are not searched either, except the one of the Azure ML SDK.
 _TOOLS = frozenset({"__pycache__", "node_modules"})
 _SDK = ".azureml"
+_OF_GIT = "a directory or a file of git"
 _ALL = "`--all-files` reads it"
 _NAME_IT = "give its path to read it"
 _OTHER_SUFFIX = "the suffix is not one of JSON or YAML (`--all-files` reads documents with any suffix)"
@@ -334,6 +335,7 @@ class LeftOut(NamedTuple):
         path: a file, or a directory with everything below it.
         names: only these files of the directory.
         read: resolved paths of files that are read under another name, as in a volume of Kubernetes.
+        is_expected: there is no entry for it unless it is relevant.
     """
 
     file: str
@@ -341,6 +343,7 @@ class LeftOut(NamedTuple):
     reason: str
     names: tuple[str, ...] = ()
     read: frozenset[Path] = frozenset()
+    is_expected: bool = False
 
 
 Found = Named | LeftOut | LedgerEntry | InputError
@@ -472,12 +475,14 @@ def _walk_directory(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, 
     for folder, inner, names in os.walk(directory, onerror=faults.append):
         note_names(Path(folder), sorted([*inner, *names]))
         here, whole = Path(folder), top / Path(folder).relative_to(directory)
-        candidates = [name for name in inner if deep and name != GIT]
+        everything, candidates = list(inner), [name for name in inner if deep and name != GIT]
         why_not = {name: _why_directory_left_out(here / name, whole / name, rules, walk) for name in candidates}
         inner[:] = [name for name in candidates if not why_not[name]]
         for name, why in why_not.items():
             if why:
                 leave_out(here / name, why, "/")
+        if deep and GIT in {*everything, *names}:
+            left_out[f"{display(here / GIT)}"] = LeftOut(display(here / GIT), here / GIT, _OF_GIT, is_expected=True)
         others = []
         for name in names:
             path = here / name

@@ -8,15 +8,22 @@ name is chosen by the one who is checked.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from policyeng.errors import InputError
 from policyeng.later import lazy_pattern
 from policyeng.models import LedgerEntry, relevant_entries
-from policyeng.sources.discovery import GIT, LeftOut, as_utf8, display
+from policyeng.sources.discovery import LeftOut, as_utf8, display
 from policyeng.sources.parsed import Format
-from policyeng.sources.relevance import is_shaped_as_ours, may_be_ours, mentions_machine_learning, other_document
+from policyeng.sources.relevance import (
+    contains_any,
+    is_shaped_as_ours,
+    may_be_ours,
+    mentions_machine_learning,
+    other_document,
+)
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES, read_text
 
 #: The limits of one run: names in folders, files that are opened, and bytes of files that look like documents. A large
@@ -35,23 +42,29 @@ _TERRAFORM = ".terraform"
 #: Comments longer than this hide what follows, and the file counts as a document.
 _LONGEST_COMMENT = 1 << 16
 
-#: Blank lines and comments of JSON, YAML and most programming languages. Each byte is read once.
+#: Blank lines and comments of JSON and most programming languages. Each byte is read once.
 _COMMENTS = lazy_pattern(rb"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|#[^\n]*+|%[^\n]*+|---(?=\s))*+")
-#: The beginnings of JSON and YAML; `{{`, `{%` and `[![` begin templates of other languages and Markdown.
-_JSON = lazy_pattern(rb"\{\s*+(?:[^{%#]|\Z)|\[\s*+(?:[\[{\"'\]/&#]|!(?!\[)|\Z)")
-_YAML = lazy_pattern(rb"[&!?]|-[ \t\r\n]|[^\n]*?:(?:\s|\Z)")
-
-#: Words of Azure CLI files without a `$schema`.
-_CLI_WORDS = (
-    b"amlcompute",
-    b"auth_mode",
-    b"azureml:",
-    b"computeinstance",
-    b"endpoint_name",
-    b"hbi_workspace",
-    b"managed_network",
-    b"public_network_access",
+#: Those of YAML, which has more line breaks: YAML 1.1, section 4.2.
+_YAML_COMMENTS = lazy_pattern(
+    rb"(?:\s++|\xc2\x85|\xe2\x80[\xa8\xa9]|[#%](?:[^\r\n\xc2\xe2]++|\xc2(?!\x85)|\xe2(?!\x80[\xa8\xa9]))*+|---(?=\s))*+"
 )
+#: The beginnings of JSON; `{{`, `{%` and `[![` begin templates of other languages and Markdown.
+_JSON = lazy_pattern(rb"\{\s*+(?:[^{%#]|\Z)|\[\s*+(?:[\[{\"'\]/&#]|!(?!\[)|\Z)")
+#: The beginnings of YAML, or of another list or mapping; the first document of a stream can be any text.
+_YAML = lazy_pattern(rb"[&!?\[{]|-[ \t\r\n]|[^\n]*?:(?:\s|\Z)")
+_NEXT_DOCUMENT = lazy_pattern(rb"^(?:---|\.\.\.)(?:\s|\Z)|[\r\x85\xa8\xa9]---(?:\s|\Z)", re.MULTILINE)
+
+#: Words of Azure CLI files without a `$schema`: each kind has one of them. The structure decides.
+_CLI_WORDS = (
+    *(b"account_name", b"auth_mode", b"azureml:", b"command", b"component", b"compute", b"create_", b"credentials"),
+    *(b"discovery_url", b"enable_data_isolation", b"endpoint", b"environment", b"feature_store"),
+    *(b"hbi_workspace", b"import_data", b"jobs", b"managed_network", b"mlflow_tracking_uri", b"name_node_address"),
+    *(b"one_lake", b"provision_network_now", b"public_network_access", b"replication_locations", b"resource_id"),
+    *(b"search_space", b"spark", b"store_name", b"student_model", b"synapse", b"target", b"task", b"training_data"),
+    *(b"virtualmachine", b"api_key", b"api_base"),
+)
+#: Templates can compute the types of their resources.
+_TEMPLATE = b"deploymenttemplate.json"
 
 
 class _LimitError(Exception):
@@ -82,15 +95,17 @@ class Inspection:
         else:
             why = self._why_relevant(left_out)
             reason = f"{left_out.reason}; {why}" if why else left_out.reason
-            yield LedgerEntry(place=left_out.file, reason=reason, relevant=bool(why))
+            if why or not left_out.is_expected:
+                yield LedgerEntry(place=left_out.file, reason=reason, relevant=bool(why))
 
     def is_document(self, content: bytes, file: str) -> bool:
         """Check whether a file of any name has the structure of one of the formats."""
-        return looks_like_document(content) and self._has_structure(content, file)
+        is_named = file.lower().endswith(_DOCUMENTS)
+        return (is_named or looks_like_document(content)) and self._has_structure(content, file)
 
     def _is_relevant(self, content: bytes, file: str) -> bool:
         """Check whether a file is a document about Azure Machine Learning."""
-        if not mentions_machine_learning(content) and not _contains_cli_word(content):
+        if not mentions_machine_learning(content) and not contains_any((*_CLI_WORDS, _TEMPLATE), content):
             return False
         return file.lower().endswith(_SOURCE_CODE) or self.is_document(content, file)
 
@@ -150,7 +165,7 @@ class Inspection:
                 raise _LimitError
             for entry in entries:
                 target = _resolve_link(entry.path) if entry.is_symlink() else f"{real}{os.sep}{entry.name}"
-                if entry.name == GIT or not target or target in is_read:
+                if not target or target in is_read:
                     continue
                 if entry.is_dir():
                     waiting.append((entry.path, target))
@@ -185,7 +200,8 @@ class Inspection:
             return False
         with open(path, "rb", buffering=0) as stream:  # noqa: PTH123  # a virtual environment has 40,000 files
             content = stream.read(HEAD)
-            if not is_code and not looks_like_document(content):
+            is_named = is_code or path.lower().endswith(_DOCUMENTS)
+            if not is_named and not looks_like_document(content):
                 return False
             self._bytes -= os.fstat(stream.fileno()).st_size
             if self._bytes < 0:
@@ -215,27 +231,28 @@ def _resolve_link(path: str) -> str:
         return ""
 
 
-def _contains_cli_word(content: bytes) -> bool:
-    folded = content.lower()
-    return any(word in folded for word in _CLI_WORDS)
-
-
 def looks_like_document(content: bytes) -> bool:
     """Check whether a file that begins like this may be JSON (with comments, or JSON5) or YAML."""
     text = as_utf8(content)
     if b"\0" in text:  # binary, or UTF-16 that ends within a character
         text = as_utf8(content[:-2])
-    end = _end_of_comments(text)
-    is_whole = len(content) < HEAD
-    if b"\0" in text or (end == len(text) and is_whole):
+    if b"\0" in text:
         return False
+    is_whole = len(content) < HEAD
+    if any(_begins(text, *each, is_whole=is_whole) for each in ((_COMMENTS, _JSON), (_YAML_COMMENTS, _YAML))):
+        return True
+    return (b"---" in text or b"..." in text) and _NEXT_DOCUMENT.search(text) is not None
+
+
+def _begins(text: bytes, comments: re.Pattern[bytes], beginning: re.Pattern[bytes], *, is_whole: bool) -> bool:
+    """Check whether text begins so after comments, or may do so after more text."""
+    end = _end_of_comments(text, comments)
     # Nothing but comments so far; the beginning may end within the sign of the next.
     if end >= _LONGEST_COMMENT or (end + len(b"---") > len(text) and not is_whole):
         return True
-    rest = text[end : end + HEAD]
-    return _JSON.match(rest) is not None or _YAML.match(rest) is not None
+    return end < len(text) and beginning.match(text[end : end + HEAD]) is not None
 
 
-def _end_of_comments(content: bytes) -> int:
-    match = _COMMENTS.match(content)
+def _end_of_comments(content: bytes, comments: re.Pattern[bytes] | None = None) -> int:
+    match = (comments or _COMMENTS).match(content)
     return match.end() if match else 0

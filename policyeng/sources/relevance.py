@@ -30,7 +30,9 @@ _YAML_KEYS = lazy_pattern(
 )
 
 #: Escapes of ASCII characters in JSON and YAML, and line breaks in strings of YAML.
-_ESCAPES = lazy_pattern(rb"\\(?:u00([0-7][0-9a-f])|x([0-7][0-9a-f])|(/)|\r?\n[ \t]*+)")
+_ESCAPES = lazy_pattern(
+    rb"\\(?:u(?:0000)?00([0-7][0-9a-f])|x([0-7][0-9a-f])|(/)|(?:\r\n?+|\n|\xc2\x85|\xe2\x80[\xa8\xa9])[ \t]*+)"
+)
 
 #: The keys that identify a document or a resource, in lower case.
 _NAMING = ("$schema", "apiversion", "type", "id", "resourceid")
@@ -69,7 +71,7 @@ _DOCUMENTS: Mapping[str, tuple[frozenset[str], ...]] = {
 
 def mentions_machine_learning(content: bytes) -> bool:
     """Check whether a file mentions Azure Machine Learning, whether or not it can be read."""
-    return _contains_any(_MARKS, content)
+    return contains_any(_MARKS, content)
 
 
 def may_be_ours(content: bytes, *, is_json: bool) -> bool:
@@ -78,9 +80,9 @@ def may_be_ours(content: bytes, *, is_json: bool) -> bool:
     Broken JSON can contain resources of a snapshot that do not mention Azure Machine Learning.
     """
     if is_json:
-        return _contains_any((*_MARKS, *_OF_AZURE), content)
+        return contains_any((*_MARKS, *_OF_AZURE), content)
     text = content.lower().replace(b"\0", b"")
-    return any(_contains_any((*_MARKS, b"snapshotversion"), line[0]) for line in _YAML_KEYS.finditer(text))
+    return any(contains_any((*_MARKS, b"snapshotversion"), line[0]) for line in _YAML_KEYS.finditer(text))
 
 
 def other_document(document: object) -> str:
@@ -136,7 +138,7 @@ def _names_machine_learning(document: object) -> bool:
     return any(mark in text for mark in _TEXT_MARKS for text in stated)
 
 
-def _contains_any(marks: Iterable[bytes], content: bytes) -> bool:
+def contains_any(marks: Iterable[bytes], content: bytes) -> bool:
     """Check whether a content contains any of the marks, even in UTF-16 or UTF-32 that cannot be read, or escaped."""
     folded = content.lower().replace(b"\0", b"")
     if b"\\" in folded:

@@ -30,7 +30,7 @@ from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, require_readable, sho
 from policyeng.sources.arm_resource import NO_PROPERTIES, drop_additions, is_resource_id
 from policyeng.sources.changes import native, what_if
 from policyeng.sources.context import DocumentContext, normalize_context
-from policyeng.sources.detection import FORMATS, ReadOptions, choose_formats
+from policyeng.sources.detection import FORMATS, ReadOptions, choose_formats, find_second
 from policyeng.sources.discovery import (
     EVERYTHING,
     FileWalk,
@@ -236,6 +236,8 @@ def read_alone(named: Named) -> ChangesRead | None:
     if not names or not _ALONE.issuperset(names):
         return None
     name = names[0]
+    if find_second(name, document, CHANGE_FORMATS):
+        return None
     reading = CHANGE_FORMATS[name].read(document)
     if reading.refusals or reading.remarks or reading.truncated or len(reading.resources) > 1:
         return None

@@ -26,7 +26,7 @@ from policyeng.sources.parsed import (
     format_value,
     kind_of,
 )
-from policyeng.sources.templates import carrier_of
+from policyeng.sources.templates import carrier_of, find_twice
 
 SUMMARY = "what-if output: `az deployment group what-if --no-pretty-print`, and what the REST API answers"
 
@@ -84,6 +84,12 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
         )
     base = "/properties" if isinstance(document.get("properties"), dict) else ""
     answer = document["properties"] if base else document
+    parts = [
+        (base, answer),
+        *((f"{base}/{key}/{at}", one) for key in _LISTS for at, one in enumerate(_list(answer.get(key)))),
+    ]
+    if twice := next((twice for pointer, part in parts for twice in find_twice(part, pointer)), None):
+        return ParsedDocument(refusals=(twice,))
     entries = [entry for key in _LISTS for entry in _list_changes(answer, key, base)]
     entries += _diagnostics(answer, base)
     return ParsedDocument(
