@@ -268,6 +268,7 @@ def load_bundle(
     *sources: PolicySource | Sequence[PolicySource],
     data: Sequence[str | Path] = (),
     verification: Verification | None = None,
+    require_policies: bool = True,
 ) -> Bundle:
     """Read the built-in policies, or the policies of other sources as one bundle.
 
@@ -278,6 +279,7 @@ def load_bundle(
             `policyeng.policies`), texts of files by their paths in a directory, or lists of these.
         data: files and directories of JSON and YAML to merge into `data`, as `--data` names them.
         verification: whose signatures the sources need; the built-in policies need none.
+        require_policies: refuse sources without policies, such as a library, of which only unit tests can run.
 
     Raises:
         BundleError: a directory, archive, signature, module, header or data document is not well formed, or an id
@@ -294,7 +296,7 @@ def load_bundle(
     bundle = _opened(paths, data, verification) if paths or data or verification else built_in(_opened)
     if any(policy.header.controls for policy in bundle.policies):
         _ = bundle.controls  # a mapping that is stated twice is an error
-    if not bundle.policies:
+    if require_policies and not bundle.policies:
         place = tuple(str(path) for path in paths[:1] if not isinstance(path, Mapping))
         raise BundleError("no policy was found", place=place, remedy=_NO_POLICY)
     return bundle

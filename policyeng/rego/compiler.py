@@ -114,7 +114,7 @@ class Compiler:
             data: base data, of which constant references become constants.
             print_calls: write calls of `print`.
             inlines: write small functions in the place of their calls, whose lines they then have.
-            covers: write calls of `COVER` with the file and line of each expression and head that is evaluated.
+            covers: write calls of `COVER` with the file and offset of each expression and head that is evaluated.
         """
         self.writer: type[_Writer] = _Writer
         self.inlines = inlines
@@ -615,8 +615,7 @@ class _Writer:
 
     def cover(self) -> None:
         if self.compiler.covers:
-            place = self.written_in.file, self.written_in.position(self.offset)[0]
-            self.line(f"COVER({self.compiler.scalar(place)})")
+            self.line(f"COVER({self.compiler.scalar((self.written_in.file, self.offset))})")
 
     @contextmanager
     def in_source(self, definition: Definition) -> Iterator[None]:

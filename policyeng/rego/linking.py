@@ -14,9 +14,9 @@ from policyeng.rego.compiler import Compiler
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError, remember_text
 from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.program import Cover, Print, Program
-from policyeng.rego.resolver import Definition, resolve_module, resolve_query
+from policyeng.rego.resolver import Definition, resolve_body, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
-from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
+from policyeng.rego.syntax import Body, Module, Var, constant_names, pattern_variables, root_name, walk
 from policyeng.rego.tree import DataNode, build_tree, conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import Value
@@ -52,7 +52,18 @@ class Linked:
             RegoError: the query is not well formed.
         """
         source = ModuleText("query", query)
-        body, variables = resolve_query(parse_query(query), source)
+        return self._compile_resolved(source, *resolve_query(parse_query(query), source))
+
+    def compile_body(self, body: Body, module: Module) -> tuple[CodeType, str, Compiled | None]:
+        """Compile a query in the words of a module of the program, as parsed; see `compile_query`."""
+        node = self.root.find(constant_names(module.package.path))
+        siblings = [name for name, child in node.children.items() if _has_rules(child)] if node is not None else []
+        names = {node.name for node in walk(body) if isinstance(node, Var)}
+        return self._compile_resolved(module.source, *resolve_body(body, module, siblings, signatures(), names))
+
+    def _compile_resolved(
+        self, source: ModuleText, body: Body, variables: dict[str, str]
+    ) -> tuple[CodeType, str, Compiled | None]:
         checker = self.checker
         checker.faults = []
         replaced = set(checker.replaced)
@@ -78,6 +89,13 @@ class Linked:
             recompiled = self.compiler.compile()
         code, name = self.compiler.compile_query(source, body, variables)
         return code, name, recompiled
+
+
+def _has_rules(node: DataNode) -> bool:
+    """Return whether a name of a package is one of its rules, and not a package below it."""
+    if node.definitions or node.dynamic:
+        return True
+    return not node.is_package and any(map(_has_rules, node.children.values()))
 
 
 def compile_modules(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from policyeng.rego.clock_thread import ClockThread
     from policyeng.rego.decided_results import DecidedResult, HandledThread, MarkedThread
     from policyeng.rego.linking import Linked
+    from policyeng.rego.syntax import Body, Module
 
 _MISSING = object()
 #: Characters of a line that an error repeats.
@@ -34,7 +35,7 @@ _EVALUATION_ERRORS = (*ERRORS, BudgetExceededError)
 
 #: Called with the file and line of a `print`, and for each argument a list of its value, empty if there is none.
 Print = Callable[[str, int, list[list[Value]]], None]
-#: Called with the file and line of an expression, or of the head of a rule, each time that it is evaluated.
+#: Called with the file and offset of an expression, or of the head of a rule, each time that it is evaluated.
 Cover = Callable[[tuple[str, int]], None]
 
 
@@ -456,18 +457,41 @@ class Program:
         """
         with self._lock:
             if query not in self._queries:
-                self._queries[query] = self._compile(query)
+                self._queries[query] = self._compile(lambda linked: linked.compile_query(query), query)
             name, code = self._queries[query]
+        return self._solve(name, code, input)
+
+    def solutions(self, body: Body, module: Module, limits: EvaluationLimits = UNLIMITED) -> list[dict[str, Value]]:
+        """Return the values of the variables of a query, written in the words of a module, for each of its solutions.
+
+        Args:
+            body: the query, as parsed.
+            module: of this program, as parsed: names mean what they mean there.
+            limits: of the evaluation.
+
+        Raises:
+            RegoError: the query cannot be compiled.
+            EvaluationError: a builtin, a conflict or a limit ended it.
+        """
+        with self._lock:
+            name, code = self._compile(lambda linked: linked.compile_body(body, module), "")
+        return self._solve(name, code, UNDEFINED, limits)
+
+    def _solve(
+        self, name: str, code: CodeType, input_: Value, limits: EvaluationLimits = UNLIMITED
+    ) -> list[dict[str, Value]]:
         thread = self.thread()
         if name not in thread.globals:
             thread.load([code], self.compiled)
-        thread.begin(input)
+        thread.begin(input_, limits)
         return list(thread.call(thread.globals[name]))
 
-    def _compile(self, query: str) -> tuple[str, CodeType]:
+    def _compile(
+        self, compile_: Callable[[Linked], tuple[CodeType, str, Compiled | None]], query: str
+    ) -> tuple[str, CodeType]:
         if self._linked is None:
             raise RegoError(Diagnostic("query", "this program answers no queries", ModuleText("query", query), 0))
-        code, name, recompiled = self._linked.compile_query(query)
+        code, name, recompiled = compile_(self._linked)
         if recompiled is not None:
             self.compiled = recompiled
             self._local = threading.local()

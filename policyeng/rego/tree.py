@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from policyeng.rego.errors import Diagnostic
 from policyeng.rego.resolver import TYPE_ERROR, Definition
 from policyeng.rego.syntax import Number, Scalar, Term
+from policyeng.rego.values import to_text
 
 
 @dataclass(slots=True)
@@ -70,6 +71,13 @@ def build_tree(packages: Iterable[tuple[str, ...]], definitions: Iterable[Defini
     return root
 
 
+#: Names that Rego writes in brackets, because they are keywords.
+_RESERVED = frozenset(
+    {"as", "contains", "default", "else", "every", "false", "if", "import", "in", "not", "null", "package", "some"}
+    | {"true", "with"}
+)
+
+
 def path_text(path: Iterable[Term | str]) -> str:
     """Return a path below `data` as Rego writes it."""
     text = "data"
@@ -81,7 +89,8 @@ def path_text(path: Iterable[Term | str]) -> str:
         if name is None:
             text += "[_]" if not hasattr(part, "name") else f"[{part.name.partition('@')[0] or '_'}]"
         else:
-            text += f".{name}" if isinstance(name, str) and name.isidentifier() else f'["{name}"]'
+            is_plain = isinstance(name, str) and name.isascii() and name.isidentifier() and name not in _RESERVED
+            text += f".{name}" if is_plain else f"[{to_text(name)}]"
     return text
 
 
