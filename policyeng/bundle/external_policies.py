@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from policyeng.bundle.analysis import AnalyzedRule
 from policyeng.bundle.files import TEST_FOLDERS, is_gatekeepers, text_of
 from policyeng.bundle.header import PolicyHeader, TargetType, metadata_blocks
+from policyeng.bundle.left_out import LeftOutModule
 from policyeng.bundle.manifest import bundle_manifests, bundle_yaml
 from policyeng.bundle.policy_types import InputForm, Policy, Role
 from policyeng.bundle.rego_trees import DENYING, Outline
@@ -70,6 +71,30 @@ def find_foreign_policies(
         undecided = _undecided(modules, form, keys, reads)
         found += (replace(policy, undecided=undecided) for policy in _of_package(package, modules, form))
     return found
+
+
+def left_out_policies(left_out: Iterable[LeftOutModule], ids: Collection[str]) -> list[Policy]:
+    """Return a policy for each denying rule of modules that do not parse, and at least one for each module.
+
+    Args:
+        left_out: the modules.
+        ids: of the policies that other modules define, too.
+    """
+    policies: dict[str, Policy] = {}
+    for module in left_out:
+        named = sorted(name for name in module.names if _DENYING.fullmatch(name))
+        for name in named or [PurePosixPath(module.path).stem]:
+            identity = f"{module.package}.{name}"
+            if identity in ids or identity in policies:
+                continue
+            severity = Severity.INFO if name.startswith("warn") else Severity.HIGH
+            header = ForeignHeader(
+                id=identity, title=identity, severity=severity, judges=(TargetType(type="document"),)
+            )
+            rules: tuple[tuple[Role, str], ...] = (("deny", f"data.{identity}"),)
+            policy = Policy(header, "", identity, module.path, rules=rules, input_form="document")
+            policies[identity] = replace(policy, fault=module.reason)
+    return list(policies.values())
 
 
 def exception_name(rule: str) -> str:
@@ -194,6 +219,13 @@ def _refuse_forgotten_header(module: Outline, form: InputForm) -> None:
     custom = module.metadata.get("custom") if isinstance(module.metadata, dict) else None
     ours = isinstance(custom, dict) and bool({"judges", "inspects", "when_absent", "exemptable"} & set(custom))
     own_input = form == "document" and any(_OURS.match(read) for read in module.reads)
+    if _find_denying_rules(module) and own_input and isinstance(custom, dict) and "id" in custom:
+        remedy = "add `judges` with the types that the policy evaluates"
+        raise BundleError(
+            "the module reads what our policies read, and its header has no `judges`",
+            place=(module.place,),
+            remedy=remedy,
+        )
     if _find_denying_rules(module) and (ours or own_input):
         remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
         raise BundleError(

@@ -31,6 +31,7 @@ from policyeng.models import JsonObject, lowered, read_only
 if TYPE_CHECKING:
     from policyeng.bundle.analysis import ModuleAnalysis, PolicyReach
     from policyeng.bundle.files import BundleOrigin, PolicySource
+    from policyeng.bundle.left_out import LeftOutModule
     from policyeng.bundle.signature_policy import Verification
 
 #: Nanoseconds for which a file has to be unchanged: within the tick of a clock it may change again and look the same.
@@ -107,6 +108,9 @@ class Bundle:
         given: what was joined into `data` besides, as `--data` names it, with absolute paths.
         origins: what it was read from, with the files that count; none for a bundle that was made otherwise.
         framework_text: the framework documents by name, as JSON; empty without any.
+        foreign: the paths of modules that come from a directory or archive without a policy of ours.
+        lenient: the paths of modules in which a builtin that fails is undefined; the others are strict.
+        left_out: modules of others that do not parse.
     """
 
     name: str
@@ -122,6 +126,9 @@ class Bundle:
     given: tuple[str, ...] = ()
     origins: tuple[BundleOrigin, ...] = field(default=(), repr=False, compare=False)
     framework_text: bytes = field(default=b"", repr=False)
+    foreign: frozenset[str] = frozenset()
+    lenient: frozenset[str] = frozenset()
+    left_out: tuple[LeftOutModule, ...] = ()
 
     @cached_property
     def frameworks(self) -> JsonObject:
@@ -211,6 +218,11 @@ class Bundle:
             roots = [root for root, tree in trees if PurePosixPath(path) in tree]
             found[path] = str(roots[0] / path) if len(roots) == 1 else path
         return found
+
+    def name_of(self, policy: Policy) -> str:
+        """Return the name of the directory or archive that a policy is from, or of the bundle if there are several."""
+        names = [origin.name for origin in self.origins if PurePosixPath(policy.file) in origin.tree]
+        return names[0] if len(names) == 1 else self.name
 
     @property
     def wanted(self) -> WantedInputs:

@@ -110,7 +110,7 @@ def fingerprint(roots: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
 
 
 def _run(args: CaseOptions) -> int:
-    from policyeng.engines.embedded import compile_rego, use_program  # only this command loads these
+    from policyeng.engines.embedded import CompiledBundle, compile_rego, use_program  # only this command loads these
     from policyeng.testing.rego_tests import (
         coverage_of,
         needs_session,
@@ -144,7 +144,8 @@ def _run(args: CaseOptions) -> int:
         compile_rego(bundle)  # a bundle without cases has to compile, too
     runs: list[CaseRun] = []
     if args.case or not args.run:
-        with use_program(session.program, bundle) if session else nullcontext(), show_progress("testing", "policies"):
+        compiled = CompiledBundle(session.program, session.left_out) if session else None
+        with use_program(compiled, bundle) if compiled else nullcontext(), show_progress("testing", "policies"):
             runs = list(run_cases(bundle, args.case, session.begin if session else None))
     tests = list(run_unit_tests(session)) if session and (args.run or not args.case) else []
     lines = coverage_of(session) if session and coverage else {}
@@ -178,6 +179,8 @@ def _run(args: CaseOptions) -> int:
         if args.case:
             raise UsageError(f"no case is called `{args.case}`", remedy="`policyeng test --verbose` lists the cases")
         print_line("policyeng: no test cases found; add a `cases.yaml` next to each policy", error=True)
+        return 2
+    if session and session.left_out:
         return 2
     return int(bool(failed) or (coverage and _is_below(lines, percentage(lines), args.coverage_threshold)))
 
@@ -222,8 +225,9 @@ def _print_test(test: UnitTest, args: CaseOptions) -> None:
                 typer.echo(f"  {case.name}:")
                 for line in lines_of_expression(case.expression):
                     typer.echo(f"    {line}")
-        words = ["policyeng", "test", *args.repeated, "-r", f"^{re.escape(name)}$"]
-        typer.echo(f"  alone: {shlex.join(words)}")
+        if test.name.startswith("test_"):  # and not a module that cannot be compiled
+            words = ["policyeng", "test", *args.repeated, "-r", f"^{re.escape(name)}$"]
+            typer.echo(f"  alone: {shlex.join(words)}")
     elif args.verbose or test.outcome == "skipped":
         cases = f" ({', '.join(case.name for case in test.cases)})" if test.cases else ""
         typer.echo(f"{'ok  ' if test.outcome == 'passed' else 'skip'} {name}{cases}")

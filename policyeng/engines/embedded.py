@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from math import inf, isinf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -41,12 +43,10 @@ from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 if TYPE_CHECKING:
+    from policyeng.bundle.left_out import LeftOutModule
     from policyeng.rego.clock import Clock
     from policyeng.rego.decided_results import HandledThread, MarkedThread
     from policyeng.rego.syntax import Module
-
-if TYPE_CHECKING:
-    pass
 
 
 def convert_conftest_result(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
@@ -98,8 +98,17 @@ _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
 _SUBJECTS = ("resources", "workloads", "approvals", "documents")
-#: The digest of a bundle, and the program that replaces its compiled program.
-_USED: ContextVar[tuple[str, rego.Program | None]] = ContextVar("_USED", default=("", None))
+
+
+class CompiledBundle(NamedTuple):
+    """The program of a bundle, and the modules of others that are not in it, because they cannot be compiled."""
+
+    program: rego.Program
+    left_out: tuple[LeftOutModule, ...] = ()
+
+
+#: The digest of a bundle, and what replaces its compiled program.
+_USED: ContextVar[tuple[str, CompiledBundle | None]] = ContextVar("_USED", default=("", None))
 
 
 def version() -> str:
@@ -211,7 +220,9 @@ class _Evaluator:
         self._recording = recording
         self._documents = documents_of(work)
         self._parameters = _parameters(work)
-        self._program = compile_rego(work.bundle)
+        compiled = compile_bundle(work.bundle)
+        self._program = compiled.program
+        self._faults = _faults_of(work.bundle, compiled)
         if is_new:
             self._program.new_thread()
         is_plain = work.marking is None and recording is None
@@ -225,6 +236,19 @@ class _Evaluator:
         Raises:
             DeadlineExceededError: it takes too long.
         """
+        faults = self._faults.get(pair.policy)
+        return self._evaluate(pair) if faults is None else self._evaluate_partly(pair, faults)
+
+    def _evaluate_partly(self, pair: Pair, faults: Sequence[str]) -> Judgement:
+        """Evaluate a policy of which modules are left out: what the others deny is denied, and nothing passes."""
+        rules = dict(self._work.bundle.policies[pair.policy].rules)
+        if tuple(rules["deny"].split(".")[1:]) in self._program.compiled.rules:
+            judgement = self._evaluate(pair)
+            if judgement.denials:
+                return judgement._replace(unknowns=(*judgement.unknowns, *map(Unknown, faults)))
+        return Judgement(error="; ".join(faults))
+
+    def _evaluate(self, pair: Pair) -> Judgement:
         policy = self._work.bundle.policies[pair.policy]
         clock = self._work.clock
         if clock is not None and clock.unchanged is not None and self._work.bundle.clocked[pair.policy]:
@@ -262,7 +286,7 @@ class _Evaluator:
             found = self._record(thread, pair, function, rules)
         if thread.steps.used > LIMITS.steps:
             count_overrun(self._work.bundle, rules.policy)
-        return found
+        return found._replace(builtin_errors=tuple(thread.ignored)) if thread.ignored else found
 
     def _record(self, thread: Thread, pair: Pair, function: Callable[..., Judgement], rules: _Rules) -> Judgement:
         recording = cast("Recording", self._recording)
@@ -448,14 +472,41 @@ def _text(holder: Value, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def _faults_of(bundle: Bundle, compiled: CompiledBundle) -> dict[int, list[str]]:
+    """Return by number of a policy why parts of it are left out."""
+    if not compiled.left_out:
+        return {}
+    from policyeng.bundle.left_out import faults_of  # few bundles leave out anything
+
+    faults: dict[int, list[str]] = {}
+    for number, policy in enumerate(bundle.policies):
+        reasons = faults_of([path for _, path in policy.rules], compiled.left_out)
+        if reasons or policy.fault:
+            faults[number] = reasons or [policy.fault]
+    return faults
+
+
+def compile_bundle(bundle: Bundle) -> CompiledBundle:
+    """Return the compiled Rego policies of a bundle, without the modules of others that cannot be compiled.
+
+    Raises:
+        EngineError: a module of ours does not compile.
+    """
+    digest, compiled = _USED.get()
+    return compiled if compiled is not None and bundle.digest == digest else _program(_ProgramKey(bundle))
+
+
 def compile_rego(bundle: Bundle) -> rego.Program:
-    """Return the compiled Rego policies of a bundle.
+    """Return the compiled Rego policies of a bundle, of which nothing is left out.
 
     Raises:
         EngineError: the bundle does not compile.
     """
-    digest, program = _USED.get()
-    return program if program is not None and bundle.digest == digest else _program(_ProgramKey(bundle))
+    program, left_out = compile_bundle(bundle)
+    if left_out:
+        reasons = "\n".join(module.reason for module in left_out)
+        raise EngineError(f"the bundle does not compile:\n{reasons}", place=(bundle.name,))
+    return program
 
 
 def compile_every_form(bundle: Bundle) -> None:
@@ -464,7 +515,7 @@ def compile_every_form(bundle: Bundle) -> None:
     Raises:
         EngineError: the bundle does not compile.
     """
-    program = compile_rego(bundle)
+    program = compile_bundle(bundle).program
     try:
         program.handled_form()
     except rego.RegoError as error:
@@ -472,9 +523,9 @@ def compile_every_form(bundle: Bundle) -> None:
 
 
 @contextmanager
-def use_program(program: rego.Program, bundle: Bundle) -> Iterator[None]:
+def use_program(compiled: CompiledBundle, bundle: Bundle) -> Iterator[None]:
     """Evaluate a bundle with another program of its modules, for example one that prints or records coverage."""
-    token = _USED.set((bundle.digest, program))
+    token = _USED.set((bundle.digest, compiled))
     try:
         yield
     finally:
@@ -505,11 +556,12 @@ class _ProgramKey:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _ProgramKey):
             return False
-        return (self.bundle.digest, self.bundle.places) == (other.bundle.digest, other.bundle.places)
+        own, others = self.bundle, other.bundle
+        return (own.digest, own.places, own.lenient) == (others.digest, others.places, others.lenient)
 
 
 @lru_cache(maxsize=8)
-def _program(key: _ProgramKey) -> rego.Program:
+def _program(key: _ProgramKey) -> CompiledBundle:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
@@ -526,14 +578,20 @@ def _program(key: _ProgramKey) -> rego.Program:
                 )
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
-                return program
-        program = _linked(bundle, data, names)
+                return CompiledBundle(program, _load_left_out(stored[1]))
+        program, left_out = _linked(bundle, data, names)
     except (rego.RegoError, rego.LibraryError) as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
-        return program
-    cache.store(entry, [program.compiled.dump()])
-    return rego.Program(program.compiled, data, names=names, handled=lambda: _get_marker_form(bundle, program))
+        return CompiledBundle(program, left_out)
+    cache.store(entry, [program.compiled.dump(), pickle.dumps(left_out) if left_out else b""])
+    handled = rego.Program(program.compiled, data, names=names, handled=lambda: _get_marker_form(bundle, program))
+    return CompiledBundle(handled, left_out)
+
+
+def _load_left_out(stored: bytes | memoryview) -> tuple[LeftOutModule, ...]:
+    found: tuple[LeftOutModule, ...] = pickle.loads(stored) if stored else ()  # noqa: S301  # a private file
+    return found
 
 
 def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Compiled:
@@ -543,25 +601,69 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
         with suppress(ValueError):
             return Compiled.load(stored[0])
     if program is None:
-        program = _linked(bundle, orjson.loads(bundle.data_bytes))
+        program = _linked(bundle, orjson.loads(bundle.data_bytes)).program
     compiled = program.compile_handled()
     cache.store(entry, [compiled.dump()])
     return compiled
 
 
-def _linked(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> rego.Program:
+def _linked(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> CompiledBundle:
     from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
 
-    return link(modules_of(bundle), data, names=names)
+    lenient = {bundle.places[path] for path in bundle.lenient if path in bundle.places}
+    return link_without_faulty(
+        bundle, modules_of(bundle), lambda modules: link(modules, data, names=names, lenient=lenient)
+    )
+
+
+def link_without_faulty(
+    bundle: Bundle,
+    modules: Iterable[Module],
+    link: Callable[[Iterable[Module]], rego.Program],
+    tests: Mapping[str, str] = MappingProxyType({}),
+) -> CompiledBundle:
+    """Compile modules, without those of others that cannot be compiled, and without those that depend on them.
+
+    Args:
+        bundle: says which modules are of others, and which do not parse.
+        modules: of the bundle, and of its tests.
+        link: compiles modules.
+        tests: by file, the paths of further modules of others.
+
+    Raises:
+        RegoError: a module of ours cannot be compiled.
+    """
+    foreign = {bundle.places[path]: path for path in bundle.foreign if path in bundle.places} | dict(tests)
+    if not foreign:
+        return CompiledBundle(link(modules))
+    from policyeng.bundle.left_out import LeftOutModule, without_dependents
+    from policyeng.bundle.rego_trees import analyzed
+
+    left_out = list(bundle.left_out)
+    remaining = {module.source.file: module for module in modules}
+    while True:
+        remaining = without_dependents(remaining, left_out, foreign)
+        try:
+            return CompiledBundle(link(remaining.values()), tuple(left_out))
+        except rego.RegoError as error:
+            first = {fault.source.file: fault for fault in reversed(error.diagnostics)}
+            if not first.keys() <= foreign.keys() & remaining.keys():
+                raise
+            for file, fault in first.items():
+                reason = f"the module cannot be compiled: {str(fault).partition(chr(10))[0]}"
+                left_out.append(LeftOutModule.of(foreign[file], analyzed(remaining[file]), reason))
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:
     """Return the cache key of a form of the compiled program, from the compiler, the modules and the data."""
     modules = (
-        part for path, source in bundle.modules for part in (bundle.places[path], source, str(path in bundle.rego_v0))
+        part
+        for path, source in bundle.modules
+        for part in (bundle.places[path], source, str((path in bundle.rego_v0, path in bundle.lenient)))
     )
+    left_out = (module.reason for module in bundle.left_out)
     texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest())
-    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *texts)
+    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *texts, *left_out, str(bool(bundle.foreign)))
 
 
 def convert_result(verdict: Value, policy: Policy) -> Judgement:

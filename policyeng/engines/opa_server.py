@@ -88,14 +88,19 @@ class OpaConnection:
         """Close the sockets."""
         self._client.close_connection()
 
-    def query(self, path: str, document: JsonObject) -> JsonObject:
-        """Return the response for a path below `data`, with strict builtin errors, `provenance`, and any `result`.
+    def query(self, path: str, document: JsonObject, *, is_strict: bool = True) -> JsonObject:
+        """Return the response for a path below `data`, with `provenance`, and any `result`.
+
+        Args:
+            path: below `data`.
+            document: the input.
+            is_strict: a builtin that fails is an error, and not undefined.
 
         Raises:
             EvaluationError: a policy failed.
         """
         with self._translate_errors():
-            parameters = {"strict-builtin-errors": "true", "provenance": "true"}
+            parameters = {"strict-builtin-errors": str(is_strict).lower(), "provenance": "true"}
             answer = self._client.query_rule(document, path, query_params=parameters)
         return self._object(answer)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType
 
@@ -39,7 +39,8 @@ class Linked:
         from policyeng.rego.marker_handling import HandledCompiler  # imported when a document has markers
 
         plain = self.compiler
-        return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
+        compiler = HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines, lenient=plain.lenient)
+        return compiler.compile()
 
     def compile_query(self, query: str) -> tuple[CodeType, str, Compiled | None]:
         """Compile a query.
@@ -84,6 +85,7 @@ class Linked:
                 print_calls=old.print_calls,
                 inlines=old.inlines,
                 covers=old.covers,
+                lenient=old.lenient,
             )
             self.compiler.count = old.count
             recompiled = self.compiler.compile()
@@ -131,6 +133,7 @@ def link(
     print_: Print | None = None,
     cover: Cover | None = None,
     names: Mapping[str, str] | None = None,
+    lenient: Collection[str] = (),
 ) -> Program:
     """Compile parsed modules to a program; see `compile_modules`.
 
@@ -141,6 +144,7 @@ def link(
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
         cover: called with the place of each expression and head that is evaluated.
         names: how errors of evaluations name files, where it is not as parsed.
+        lenient: the files in which a builtin that fails is undefined, as without OPA's `strict-builtin-errors`.
     """
     modules = list(parsed)
     for module in modules:
@@ -181,5 +185,13 @@ def link(
         raise RegoError(*faults)
     # Debuggers, coverage and readers of what is printed expect small functions where they are written.
     inlines = print_ is None and cover is None and sys.gettrace() is None
-    compiler = Compiler(root, checker, data, print_calls=print_ is not None, inlines=inlines, covers=cover is not None)
+    compiler = Compiler(
+        root,
+        checker,
+        data,
+        print_calls=print_ is not None,
+        inlines=inlines,
+        covers=cover is not None,
+        lenient=frozenset(lenient),
+    )
     return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)

@@ -271,7 +271,7 @@ class _HandledWriter(_Writer):
         if name == "object.get":
             return None
         if name == "count":
-            return f"{self.compiler.builtin(name)}({codes[0]})", "int"
+            return f"{self.builtin(name)}({codes[0]})", "int"
         return super().inline(name, inputs, codes)
 
     def inlined(self, call: Call, codes: list[str]) -> tuple[str, str, bool] | None:

@@ -71,6 +71,7 @@ class Thread:
     Attributes:
         globals: of the compiled code; the name of a rule's function is in `Compiled.rules`.
         kept: what callers keep with it.
+        ignored: by name, the builtins that failed since `begin` in files that are lenient.
     """
 
     def __init__(
@@ -86,6 +87,8 @@ class Thread:
         self._data = data
         self.replacements: dict[str | tuple[str, ...], Value] = {}
         self.kept: dict[int, Any] = {}
+        #: The builtins that failed in this evaluation where that is undefined, once for each call.
+        self.ignored: list[str] = []
         self.globals: dict[str, Any] = {
             "__builtins__": {
                 name: __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name)
@@ -165,11 +168,25 @@ class Thread:
         for name, short in compiled.builtins.items():
             if short not in self.globals:
                 self.globals[short] = load_function(name)
+                self.globals[f"{short}_"] = self._forgiving(name, short)
         for text, short in compiled.patterns.items():
             if short not in self.globals:
                 self.globals[short] = self._compiled_later(text, short)
         for module in code:
             exec(module, self.globals)  # noqa: S102  # made by the compiler from its own names and constants
+
+    def _forgiving(self, name: str, short: str) -> Callable[..., Value]:
+        """Return a builtin that is undefined where the builtin of a name fails, and counts that."""
+        space, ignored = self.globals, self.ignored
+
+        def evaluate(*arguments: Value) -> Value:
+            try:
+                return space[short](*arguments)
+            except BuiltinError:
+                ignored.append(name)
+                return UNDEFINED
+
+        return evaluate
 
     def _compiled_later(self, text: str, short: str) -> Callable[[str], object]:
         def compile_and_match(subject: str) -> object:
@@ -201,6 +218,10 @@ class Thread:
         space, weights, steps = self.globals, self.weights, self.steps
         space["INPUT"] = input_
         space["CACHE"].clear()
+        if self.ignored:
+            # What was ignored counts in every evaluation that needs it, so it must not be remembered.
+            self.ignored.clear()
+            space["PROGRAM"].clear()
         if weights.weighed:
             weights.forget(space["PROGRAM"].values())
         steps.used, steps.limit = 0, limits.steps

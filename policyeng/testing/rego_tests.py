@@ -20,8 +20,10 @@ from policyeng import cache
 from policyeng.bundle import Bundle
 from policyeng.bundle.analysis import analysis_of
 from policyeng.bundle.files import text_of
-from policyeng.engines.embedded import LIMITS
-from policyeng.errors import EngineError, UsageError
+from policyeng.bundle.left_out import LeftOutModule
+from policyeng.engines.embedded import LIMITS, link_without_faulty
+from policyeng.errors import BundleError, EngineError, UsageError
+from policyeng.frozen import replace
 from policyeng.named import NamedTuple
 from policyeng.rego import EvaluationError, Program, RegoError, parse_module
 from policyeng.rego.builtins import BuiltinError, load_function, load_pattern
@@ -125,14 +127,20 @@ class ModuleFile(NamedTuple):
     """A module to compile: of the policies, or of unit tests alone.
 
     Attributes:
+        path: in the bundle.
         is_own: its unit tests run, and its lines count.
+        is_foreign: of a bundle of others, which runs without it if it cannot be compiled.
+        is_lenient: a builtin that fails is undefined in it.
     """
 
+    path: str
     file: str
     text: str
     rego_v0: bool | None
     is_own: bool
     is_test: bool
+    is_foreign: bool
+    is_lenient: bool
 
 
 @dataclass(slots=True)
@@ -144,6 +152,7 @@ class Session:
         rules: the unit tests, in the order of files and lines.
         places: by file, the heads and expressions that coverage counts.
         link: returns the program with its syntax trees, which a stored one does not have, and the modules by file.
+        left_out: modules of others that cannot be compiled.
         reached: the file and offset of each expression and head that was evaluated.
         cases: the keys of the cases that the running unit test has begun.
         running: what `print` names before its values: the test, or the policy and its case.
@@ -153,6 +162,7 @@ class Session:
     rules: list[TestRule]
     places: dict[str, list[CoveredPlace]]
     link: Callable[[], Linked]
+    left_out: tuple[LeftOutModule, ...] = ()
     reached: set[tuple[str, int]] = field(default_factory=set)
     cases: list[list[Value]] = field(default_factory=list)
     running: str = ""
@@ -164,10 +174,11 @@ class Session:
 
 
 class Linked(NamedTuple):
-    """A program with the syntax trees of its modules by file."""
+    """A program with the syntax trees of its modules by file, and the modules that are not in it."""
 
     program: Program
     modules: dict[str, Module]
+    left_out: tuple[LeftOutModule, ...]
 
 
 def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = True, cover: bool = False) -> Session:
@@ -201,16 +212,22 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
             session.reached.add(place)
 
     files = _module_files(bundle, whole=whole)
+    lenient = {module.file for module in files if module.is_lenient}
     data = orjson.loads(bundle.data_bytes)
 
     @lru_cache(maxsize=1)
     def link_() -> Linked:
         try:
-            modules = _parse(files)
-            program = link(modules.values(), data, print_=print_, cover=cover_ if cover else None)
+            modules, unreadable = _parse(files)
+            compiled = link_without_faulty(
+                replace(bundle, left_out=(*bundle.left_out, *unreadable)),
+                modules.values(),
+                lambda parsed: link(parsed, data, print_=print_, cover=cover_ if cover else None, lenient=lenient),
+                {module.file: module.path for module in files if module.is_foreign},
+            )
         except RegoError as error:
             raise EngineError(f"the bundle and its tests do not compile:\n{error}", place=(bundle.name,)) from error
-        return Linked(program, modules)
+        return Linked(compiled.program, modules, compiled.left_out)
 
     # Programs are compiled differently under a debugger or coverage.
     entry = "" if sys.gettrace() is not None else _entry(bundle, files, cover=cover)
@@ -224,19 +241,20 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
                 cover=cover_ if cover else None,
                 handled=lambda: link_().program.compile_handled(),
             )
-            rules, places = pickle.loads(stored[1])  # noqa: S301  # from a private file, its digest verified
+            rules, places, left_out = pickle.loads(stored[1])  # noqa: S301  # from a private file, its digest verified
             for module in files:
                 remember_text(module.file, module.text)
-            session = Session(program, rules, places, link_)
+            session = Session(program, rules, places, link_, left_out)
             return session
     linked = link_()
+    files = [module for module in files if module.file in linked.modules]
     own = [linked.modules[module.file] for module in files if module.is_own]
     rules = [rule for module in own for rule in _test_rules(module)]
     counted = [linked.modules[module.file] for module in files if module.is_own and not module.is_test]
     places = {module.source.file: list(covered_places(module)) for module in counted} if cover else {}
     if entry:
-        cache.store(entry, [linked.program.compiled.dump(), pickle.dumps((rules, places), protocol=5)])
-    session = Session(linked.program, rules, places, link_)
+        cache.store(entry, [linked.program.compiled.dump(), pickle.dumps((rules, places, linked.left_out), protocol=5)])
+    session = Session(linked.program, rules, places, link_, linked.left_out)
     return session
 
 
@@ -250,29 +268,39 @@ def _module_files(bundle: Bundle, *, whole: bool) -> list[ModuleFile]:
     for path, text in bundle.modules:
         file = bundle.places[path]
         is_own = any(Path(file).is_relative_to(folder) for folder in folders)
-        files.append(ModuleFile(file, text, path in bundle.rego_v0, is_own, is_test=False))
+        kinds = path in bundle.foreign, path in bundle.lenient
+        files.append(ModuleFile(path, file, text, path in bundle.rego_v0, is_own, False, *kinds))
+    ours = {PurePosixPath(policy.file) for policy in (*bundle.policies, *bundle.idle) if policy.input_form == "policy"}
+    foreign = {origin.root for origin in bundle.origins if ours.isdisjoint(origin.tree)}
     for test in sorted({path for folder in folders for path in folder.rglob("*_test.rego")}):
         root = next(root for root in roots if test.is_relative_to(root))
-        is_v0 = roots[root].is_v0(PurePosixPath(test.relative_to(root).as_posix()))
-        files.append(ModuleFile(str(test), text_of(test.read_bytes(), test), is_v0, is_own=True, is_test=True))
+        inner = PurePosixPath(test.relative_to(root).as_posix())
+        text, is_v0 = text_of(test.read_bytes(), test), roots[root].is_v0(inner)
+        kinds = root in foreign, root in foreign and roots[root].builtin_errors != "error"
+        files.append(ModuleFile(str(inner), str(test), text, is_v0, True, True, *kinds))
     return files
 
 
-def _parse(files: Iterable[ModuleFile]) -> dict[str, Module]:
-    """Return the syntax trees by file, with what makes the cases of tests known."""
-    modules = {}
+def _parse(files: Iterable[ModuleFile]) -> tuple[dict[str, Module], list[LeftOutModule]]:
+    """Return the syntax trees by file, with what makes the cases of tests known, and what does not parse."""
+    modules: dict[str, Module] = {}
+    unreadable = []
     for module in files:
         # A test is read in the version that a policy would be.
-        rego_v0 = module.rego_v0
-        if rego_v0 is None:
-            rego_v0 = analysis_of(module.text, None, module.file).rego_v0
+        try:
+            rego_v0 = analysis_of(module.text, module.rego_v0, module.file).rego_v0
+        except BundleError as error:
+            if not module.is_foreign:
+                raise
+            unreadable.append(LeftOutModule.unreadable(PurePosixPath(module.path), module.text, error))
+            continue
         modules[module.file] = parse_module(module.file, module.text, 0 if rego_v0 else 1)
-    own = [modules[module.file] for module in files if module.is_own]
+    own = [modules[module.file] for module in files if module.is_own and module.file in modules]
     _number_duplicates(own)
     for tree in own:
         for _, rule in _find_tests(tree):
             _report_cases(rule)
-    return modules
+    return modules, unreadable
 
 
 def _entry(bundle: Bundle, files: Iterable[ModuleFile], *, cover: bool) -> str:
@@ -280,7 +308,8 @@ def _entry(bundle: Bundle, files: Iterable[ModuleFile], *, cover: bool) -> str:
     parts = (str(part) for module in files for part in module)
     code = cache.state_of_code("rego", "testing")
     data = hashlib.sha256(bundle.data_bytes).hexdigest()
-    return cache.key_of("tests", sys.version, code, str(cover), data, *parts)
+    left_out = (module.reason for module in bundle.left_out)
+    return cache.key_of("tests", sys.version, code, str(cover), data, *parts, *left_out)
 
 
 def needs_session(bundle: Bundle) -> bool:
@@ -363,7 +392,13 @@ def select_tests(session: Session, pattern: str) -> None:
 
 
 def run_unit_tests(session: Session) -> Iterator[UnitTest]:
-    """Run each unit test, in the order of files and lines."""
+    """Run each unit test, in the order of files and lines; a module that is left out is an error."""
+    paths = {rule.path for rule in session.rules}
+    for module in session.left_out:
+        package = tuple(module.package.split("."))
+        if paths.isdisjoint((*package, name) for name in module.names):
+            name = PurePosixPath(module.path).name
+            yield UnitTest(module.path, 1, path_text(package), name, "error", module.reason)
     for rule in session.rules:
         session.running = f"{rule.package}.{rule.path[-1]}"
         yield _run(session, rule)
@@ -381,6 +416,9 @@ def _run(session: Session, rule: TestRule) -> UnitTest:
         return result("skipped", "to do")
     if rule.is_function:
         return result("error", "a test must not have arguments")
+    if rule.path not in session.program.compiled.rules:
+        reasons = (module.reason for module in session.left_out if rule.path[-1].partition("#")[0] in module.names)
+        return result("error", next(reasons, "the module cannot be compiled"))
     session.cases.clear()
     thread = session.program.thread()
     thread.begin(UNDEFINED, LIMITS)
@@ -412,7 +450,7 @@ def _run_case(session: Session, rule: TestRule, value: Value, case: Sequence[Val
 
 def _explain(session: Session, rule: TestRule, case: Sequence[Value] = ()) -> FailingExpression | None:
     """Return where a test fails; nothing that is evaluated for this is printed or counted."""
-    program, modules = session.link()
+    program, modules, _ = session.link()
     module = modules[rule.file]
     session.is_muted = True
     try:
