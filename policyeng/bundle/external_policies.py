@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 
 from policyeng.bundle.analysis import AnalyzedRule
+from policyeng.bundle.constraint_match import ConstraintMatch
 from policyeng.bundle.files import TEST_FOLDERS, is_gatekeepers, text_of
 from policyeng.bundle.header import PolicyHeader, TargetType, metadata_blocks
 from policyeng.bundle.left_out import LeftOutModule
@@ -298,13 +299,13 @@ class ConstraintTemplate(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """A constraint of a `kind`: `warns` if its enforcement never denies; empty `kinds` match every document."""
+    """A constraint of a `kind`: `warns` if its enforcement never denies."""
 
     kind: str
     name: str
     folder: PurePosixPath
     place: str
-    kinds: tuple[str, ...]
+    match: ConstraintMatch
     parameters: JsonObject
     warns: bool
 
@@ -376,17 +377,17 @@ def constraints_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Cons
             continue
         spec, metadata = document.get("spec") or {}, document.get("metadata") or {}
         try:
-            kinds = tuple(
-                kind for entry in (spec.get("match") or {}).get("kinds", []) for kind in entry.get("kinds", [])
-            )
+            match = ConstraintMatch.of(spec.get("match") or {})
             parameters = dict(spec.get("parameters") or {})
             name = _text_of_document(metadata["name"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            remedy = "give it `metadata.name`, and `spec.match.kinds` and `spec.parameters` as Gatekeeper takes them"
-            raise BundleError("the constraint is not well formed", place=(str(root / path),), remedy=remedy) from error
+            remedy = "give it `metadata.name`, and `spec.match` and `spec.parameters` as Gatekeeper takes them"
+            reason = f": {error}" if type(error) is ValueError else ""
+            what = f"the constraint is not well formed{reason}"
+            raise BundleError(what, place=(str(root / path),), remedy=remedy) from error
         kind, place = str(document.get("kind", "")), str(root / path)
         warns = spec.get("enforcementAction", "deny") in ("warn", "dryrun")
-        found.append(Constraint(kind, name, path.parent, place, () if "*" in kinds else kinds, parameters, warns))
+        found.append(Constraint(kind, name, path.parent, place, match, parameters, warns))
     return found
 
 
@@ -417,11 +418,13 @@ def constrained(policy: Policy, constraints: Iterable[Constraint], kinds: Mappin
             "id": f"{policy.id}.{called}",
             "parameters": {name: {"default": value} for name, value in entry.parameters.items()},
         }
-        if entry.kinds:
-            update["judges"] = (TargetType(type="document", where={"/kind": entry.kinds}),)
+        kind_names = {name for listed in entry.match.kinds for name in listed.kinds or {"*"}}
+        if kind_names and "*" not in kind_names:
+            update["judges"] = (TargetType(type="document", where={"/kind": tuple(sorted(kind_names))}),)
         if entry.warns:
             update["severity"] = Severity.INFO
-        yield replace(policy, header=policy.header.model_copy(update=update), name=f"{policy.name}.{called}")
+        header = policy.header.model_copy(update=update)
+        yield replace(policy, header=header, name=f"{policy.name}.{called}", match=entry.match)
     if not of_kind:
         yield policy
 
