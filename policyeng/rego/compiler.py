@@ -291,7 +291,9 @@ class Compiler:
         arguments = ", ".join(f"a{index}" for index in range(arity))
         is_document = not node.is_rule or bool(node.dynamic)
         is_set = node.is_rule and node.definitions[0].key is not None
-        is_remembered = node.is_function and self.is_remembered(node)
+        # What is remembered would hide how often a builtin fails that is undefined then.
+        is_lenient = any(definition.source.file in self.lenient for definition in node.definitions)
+        is_remembered = node.is_function and not is_lenient and self.is_remembered(node)
         if not node.is_function:
             cache, key = self.cache_of(node), self.scalar(name)
             writer.line(f"def {name}():")
