@@ -197,10 +197,18 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
 
 
 #: What of `match` applies to which document; `None` where it does not apply.
-POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1", "namespace": "prod-eu", "labels": {"app": "a"}}}
+POD: dict[str, object] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web-1", "namespace": "prod-eu", "labels": {"app": "a"}},
+}
 NO_NAMESPACE = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1"}}
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "prod-eu"}}
-NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod-eu", "labels": {"team": "ml"}}}
+NAMESPACE: dict[str, object] = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "prod-eu", "labels": {"team": "ml"}},
+}
 ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
 CUSTOM = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}
 MATCHES = [
