@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from math import inf, isinf
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -611,47 +610,50 @@ def _linked(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None)
     from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
 
     lenient = {bundle.places[path] for path in bundle.lenient if path in bundle.places}
+    foreign = {bundle.places[path]: path for path in bundle.foreign if path in bundle.places}
     return link_without_faulty(
-        bundle, modules_of(bundle), lambda modules: link(modules, data, names=names, lenient=lenient)
+        modules_of(bundle),
+        lambda modules: link(modules, data, names=names, lenient=lenient),
+        foreign,
+        bundle.left_out,
     )
 
 
 def link_without_faulty(
-    bundle: Bundle,
     modules: Iterable[Module],
     link: Callable[[Iterable[Module]], rego.Program],
-    tests: Mapping[str, str] = MappingProxyType({}),
+    foreign: Mapping[str, str],
+    left_out: Sequence[LeftOutModule] = (),
 ) -> CompiledBundle:
     """Compile modules, without those of others that cannot be compiled, and without those that depend on them.
 
     Args:
-        bundle: says which modules are of others, and which do not parse.
-        modules: of the bundle, and of its tests.
+        modules: as parsed.
         link: compiles modules.
-        tests: by file, the paths of further modules of others.
+        foreign: the path in its bundle of each file of the policies of others.
+        left_out: modules of others that do not parse.
 
     Raises:
         RegoError: a module of ours cannot be compiled.
     """
-    foreign = {bundle.places[path]: path for path in bundle.foreign if path in bundle.places} | dict(tests)
     if not foreign:
         return CompiledBundle(link(modules))
     from policyeng.bundle.left_out import LeftOutModule, without_dependents
     from policyeng.bundle.rego_trees import analyzed
 
-    left_out = list(bundle.left_out)
+    faulty = list(left_out)
     remaining = {module.source.file: module for module in modules}
     while True:
-        remaining = without_dependents(remaining, left_out, foreign)
+        remaining = without_dependents(remaining, faulty, foreign)
         try:
-            return CompiledBundle(link(remaining.values()), tuple(left_out))
+            return CompiledBundle(link(remaining.values()), tuple(faulty))
         except rego.RegoError as error:
             first = {fault.source.file: fault for fault in reversed(error.diagnostics)}
             if not first.keys() <= foreign.keys() & remaining.keys():
                 raise
             for file, fault in first.items():
                 reason = f"the module cannot be compiled: {str(fault).partition(chr(10))[0]}"
-                left_out.append(LeftOutModule.of(foreign[file], analyzed(remaining[file]), reason))
+                faulty.append(LeftOutModule.of(foreign[file], analyzed(remaining[file]), reason))
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:

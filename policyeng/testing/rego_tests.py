@@ -23,7 +23,6 @@ from policyeng.bundle.files import text_of
 from policyeng.bundle.left_out import LeftOutModule
 from policyeng.engines.embedded import LIMITS, link_without_faulty
 from policyeng.errors import BundleError, EngineError, UsageError
-from policyeng.frozen import replace
 from policyeng.named import NamedTuple
 from policyeng.rego import EvaluationError, Program, RegoError, parse_module
 from policyeng.rego.builtins import BuiltinError, load_function, load_pattern
@@ -195,6 +194,38 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
     Raises:
         EngineError: they do not compile.
     """
+    return compile_session(
+        _module_files(bundle, whole=whole),
+        orjson.loads(bundle.data_bytes),
+        show,
+        name=bundle.name,
+        left_out=bundle.left_out,
+        cover=cover,
+    )
+
+
+def compile_session(
+    files: Sequence[ModuleFile],
+    data: Value,
+    show: Callable[[str], None],
+    *,
+    name: str,
+    left_out: Sequence[LeftOutModule] = (),
+    cover: bool = False,
+) -> Session:
+    """Compile modules with their unit tests.
+
+    Args:
+        files: the modules.
+        data: base data.
+        show: called with each line that `print` in Rego writes.
+        name: of what the modules are, for messages.
+        left_out: modules of others that do not parse.
+        cover: record what is evaluated.
+
+    Raises:
+        EngineError: a module of ours does not compile.
+    """
     session: Session | None = None
 
     def print_(file: str, line: int, values: list[list[Value]]) -> None:
@@ -203,34 +234,32 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
         if values and values[0] == [_CASE]:
             session.cases.append([value for part in values[1:] for value in part])
             return
-        name = f"{session.running}: " if session.running else ""
+        running = f"{session.running}: " if session.running else ""
         for text in load_function("internal.print")([make_set(part) for part in values]):
-            show(f"{file}:{line}: {name}{text}")
+            show(f"{file}:{line}: {running}{text}")
 
     def cover_(place: tuple[str, int]) -> None:
         if session is not None and not session.is_muted:
             session.reached.add(place)
 
-    files = _module_files(bundle, whole=whole)
     lenient = {module.file for module in files if module.is_lenient}
-    data = orjson.loads(bundle.data_bytes)
 
     @lru_cache(maxsize=1)
     def link_() -> Linked:
         try:
             modules, unreadable = _parse(files)
             compiled = link_without_faulty(
-                replace(bundle, left_out=(*bundle.left_out, *unreadable)),
                 modules.values(),
                 lambda parsed: link(parsed, data, print_=print_, cover=cover_ if cover else None, lenient=lenient),
                 {module.file: module.path for module in files if module.is_foreign},
+                (*left_out, *unreadable),
             )
         except RegoError as error:
-            raise EngineError(f"the bundle and its tests do not compile:\n{error}", place=(bundle.name,)) from error
+            raise EngineError(f"the bundle and its tests do not compile:\n{error}", place=(name,)) from error
         return Linked(compiled.program, modules, compiled.left_out)
 
     # Programs are compiled differently under a debugger or coverage.
-    entry = "" if sys.gettrace() is not None else _entry(bundle, files, cover=cover)
+    entry = "" if sys.gettrace() is not None else _entry(files, data, left_out, cover=cover)
     stored = cache.load(entry) if entry else None
     if stored is not None:
         with suppress(ValueError):
@@ -241,16 +270,15 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
                 cover=cover_ if cover else None,
                 handled=lambda: link_().program.compile_handled(),
             )
-            rules, places, left_out = pickle.loads(stored[1])  # noqa: S301  # from a private file, its digest verified
+            rules, places, all_left_out = pickle.loads(stored[1])  # noqa: S301  # a private file, its digest verified
             for module in files:
                 remember_text(module.file, module.text)
-            session = Session(program, rules, places, link_, left_out)
+            session = Session(program, rules, places, link_, all_left_out)
             return session
     linked = link_()
-    files = [module for module in files if module.file in linked.modules]
-    own = [linked.modules[module.file] for module in files if module.is_own]
-    rules = [rule for module in own for rule in _test_rules(module)]
-    counted = [linked.modules[module.file] for module in files if module.is_own and not module.is_test]
+    own = [module for module in files if module.is_own and module.file in linked.modules]
+    rules = [rule for module in own for rule in _test_rules(linked.modules[module.file])]
+    counted = [linked.modules[module.file] for module in own if not module.is_test]
     places = {module.source.file: list(covered_places(module)) for module in counted} if cover else {}
     if entry:
         cache.store(entry, [linked.program.compiled.dump(), pickle.dumps((rules, places, linked.left_out), protocol=5)])
@@ -303,13 +331,13 @@ def _parse(files: Iterable[ModuleFile]) -> tuple[dict[str, Module], list[LeftOut
     return modules, unreadable
 
 
-def _entry(bundle: Bundle, files: Iterable[ModuleFile], *, cover: bool) -> str:
+def _entry(files: Iterable[ModuleFile], data: Value, left_out: Iterable[LeftOutModule], *, cover: bool) -> str:
     """Return the cache key of the compiled tests, from the compiler, the modules and the data."""
     parts = (str(part) for module in files for part in module)
+    reasons = (module.reason for module in left_out)
     code = cache.state_of_code("rego", "testing")
-    data = hashlib.sha256(bundle.data_bytes).hexdigest()
-    left_out = (module.reason for module in bundle.left_out)
-    return cache.key_of("tests", sys.version, code, str(cover), data, *parts, *left_out)
+    digest = hashlib.sha256(orjson.dumps(data, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return cache.key_of("tests", sys.version, code, str(cover), digest, *parts, *reasons)
 
 
 def needs_session(bundle: Bundle) -> bool:
