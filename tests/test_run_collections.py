@@ -20,7 +20,7 @@ COLLECTION = {
     "b/policy.rego": 'package policy\n\nimport rego.v1\n\ndeny contains "b" if to_number(input.a) == 1\n',
     "b/tests.rego": 'package policy\n\nimport rego.v1\n\ntest_lenient if not deny["b"] with input as {"a": "x"}\n',
     "c/policy.rego": 'package policy\n\ndeny[msg] { rego.parse_module("x", "package x"); msg := "c" }\n',
-    "c/policy_test.rego": "package policy\n\ntest_c { deny["c"] }\n",
+    "c/policy_test.rego": 'package policy\n\ntest_c { deny["c"] }\n',
     "c/data.json": '{"limits": {"most": 3}}',
     ".hidden/x.rego": "package hidden\n",
     "notes.txt": "no policy",

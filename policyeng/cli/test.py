@@ -28,7 +28,7 @@ from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 
 if TYPE_CHECKING:
-    from policyeng.testing.rego_tests import Coverage, UnitTest
+    from policyeng.testing.rego_tests import LineCoverage, UnitTest
     from policyeng.testing.runner import CaseRun
 
 #: The seconds between two looks at the files with `--watch`.
@@ -185,7 +185,7 @@ def _run(args: CaseOptions) -> int:
     return int(bool(failed) or (coverage and _is_below(lines, percentage(lines), args.coverage_threshold)))
 
 
-def _is_below(coverage: Mapping[str, Coverage], percent: float, threshold: float | None) -> bool:
+def _is_below(coverage: Mapping[str, LineCoverage], percent: float, threshold: float | None) -> bool:
     """Return whether fewer lines are covered than required: all, or a part of them."""
     return any(lines.missed for lines in coverage.values()) if threshold is None else percent < threshold
 
@@ -233,7 +233,7 @@ def _print_test(test: UnitTest, args: CaseOptions) -> None:
         typer.echo(f"{'ok  ' if test.outcome == 'passed' else 'skip'} {name}{cases}")
 
 
-def _coverage_object(coverage: Mapping[str, Coverage], percent: float) -> JsonObject:
+def _coverage_object(coverage: Mapping[str, LineCoverage], percent: float) -> JsonObject:
     covered, missed = ({file: lines[number] for file, lines in coverage.items() if lines[number]} for number in (0, 1))
     return {
         "lines": sum(map(len, (*covered.values(), *missed.values()))),
@@ -243,7 +243,7 @@ def _coverage_object(coverage: Mapping[str, Coverage], percent: float) -> JsonOb
     }
 
 
-def _print_coverage(coverage: Mapping[str, Coverage], percent: float) -> None:
+def _print_coverage(coverage: Mapping[str, LineCoverage], percent: float) -> None:
     for file, lines in coverage.items():
         if lines.missed:
             noun = "line" if len(lines.missed) == 1 else "lines"

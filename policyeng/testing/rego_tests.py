@@ -160,7 +160,7 @@ class Session:
     program: Program
     rules: list[TestRule]
     places: dict[str, list[CoveredPlace]]
-    link: Callable[[], Linked]
+    link: Callable[[], LinkedTests]
     left_out: tuple[LeftOutModule, ...] = ()
     reached: set[tuple[str, int]] = field(default_factory=set)
     cases: list[list[Value]] = field(default_factory=list)
@@ -172,7 +172,7 @@ class Session:
         self.running = name
 
 
-class Linked(NamedTuple):
+class LinkedTests(NamedTuple):
     """A program with the syntax trees of its modules by file, and the modules that are not in it."""
 
     program: Program
@@ -245,7 +245,7 @@ def compile_session(
     lenient = {module.file for module in files if module.is_lenient}
 
     @lru_cache(maxsize=1)
-    def link_() -> Linked:
+    def link_() -> LinkedTests:
         try:
             modules, unreadable = _parse(files)
             compiled = link_without_faulty(
@@ -256,7 +256,7 @@ def compile_session(
             )
         except RegoError as error:
             raise EngineError(f"the bundle and its tests do not compile:\n{error}", place=(name,)) from error
-        return Linked(compiled.program, modules, compiled.left_out)
+        return LinkedTests(compiled.program, modules, compiled.left_out)
 
     # Programs are compiled differently under a debugger or coverage.
     entry = "" if sys.gettrace() is not None else _entry(files, data, left_out, cover=cover)
@@ -489,7 +489,7 @@ def _explain(session: Session, rule: TestRule, case: Sequence[Value] = ()) -> Fa
         session.is_muted = False
 
 
-class Coverage(NamedTuple):
+class LineCoverage(NamedTuple):
     """The lines of a file that count, as `opa test --coverage` counts them.
 
     A line on which some expression was evaluated and another was not is in both lists.
@@ -499,18 +499,18 @@ class Coverage(NamedTuple):
     missed: list[int]
 
 
-def coverage_of(session: Session) -> dict[str, Coverage]:
+def coverage_of(session: Session) -> dict[str, LineCoverage]:
     """Return the lines that the tests reached, and did not reach, by file."""
     found = {}
     for file, places in session.places.items():
         reached = {place for place in places if (file, place.offset) in session.reached}
         covered = {line for place in reached for line in place.lines}
         missed = {line for place in places if place.is_required and place not in reached for line in place.lines}
-        found[file] = Coverage(sorted(covered), sorted(missed))
+        found[file] = LineCoverage(sorted(covered), sorted(missed))
     return found
 
 
-def percentage(coverage: Mapping[str, Coverage]) -> float:
+def percentage(coverage: Mapping[str, LineCoverage]) -> float:
     """Return the part of the lines that is covered; a bundle without Rego is covered."""
     covered, missed = (sum(len(lines[number]) for lines in coverage.values()) for number in (0, 1))
     return 100 * covered / (covered + missed) if covered + missed else 100.0
