@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         Snapshot,
         Unknown,
     )
-    from policyeng.sources import load_exemptions, load_snapshot
+    from policyeng.sources import load_changes, load_exemptions, load_snapshot
 
 _HOMES = {
     "Bundle": "bundle",
@@ -47,6 +47,7 @@ _HOMES = {
     "admit": "api",
     "evaluate": "api",
     "load_bundle": "bundle",
+    "load_changes": "sources",
     "load_exemptions": "sources",
     "load_snapshot": "sources",
     "policy": "bundle",
@@ -74,6 +75,7 @@ __all__ = [
     "admit",
     "evaluate",
     "load_bundle",
+    "load_changes",
     "load_exemptions",
     "load_snapshot",
     "policy",

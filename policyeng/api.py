@@ -46,6 +46,7 @@ def evaluate(
         EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
     _check_loaded(bundle, snapshot)
+    _check_entries(exemptions, Exemption, "exemptions", _LOAD_EXEMPTIONS)
     return _evaluate(
         bundle,
         snapshot,
@@ -80,17 +81,20 @@ def admit(
 ) -> Decision:
     """Decide whether a change to a snapshot is allowed; `as_of` defaults to now. See `policyeng.admission.admit`.
 
-    `change` is a resource to create or replace, an id to delete, a `Change`, or several of them. `before` has the same
-    form: the changes already made to the snapshot. `profile` and `parameters` are as for `evaluate`.
+    `change` is what `load_changes` returns; or a parsed document that `load_changes` reads, such as a resource, a plan
+    or a list of changes; or the ARM id of a resource to delete; or a `Change`, or a list of these. `before` has the
+    same forms: the changes already made to the snapshot. `profile` and `parameters` are as for `evaluate`.
 
     Raises:
-        InputError: the change is not valid.
+        InputError: nothing in the change can be read, or it states no change; or something in `before` cannot be read.
         UsageError: an argument has the wrong type, a parameter or mode is not valid or its policy does not exist, or
             the profile or engine does not exist.
         BundleError: the profile is not well formed.
         EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
     _check_loaded(bundle, snapshot)
+    _check_entries(exemptions, Exemption, "exemptions", _LOAD_EXEMPTIONS)
+    _check_entries(modes, Enforcement, "modes", "give a list of `policyeng.models.Enforcement`")
     return _admit(
         bundle,
         snapshot,
@@ -119,6 +123,19 @@ def _check_loaded(bundle: object, snapshot: object) -> None:
         if not isinstance(given, kind):
             message = f"a {kind.__name__} is needed, not `{type(given).__name__}`"
             raise UsageError(message, remedy=f"pass it through `policyeng.{function}`")
+
+
+_LOAD_EXEMPTIONS = "read them with `policyeng.load_exemptions`"
+
+
+def _check_entries(entries: object, kind: type, name: str, remedy: str) -> None:
+    """Check the types of the entries of an argument.
+
+    Raises:
+        UsageError: it is not a list of these, such as a text or a path.
+    """
+    if not isinstance(entries, Sequence) or not all(isinstance(entry, kind) for entry in entries):
+        raise UsageError(f"`{name}` is not a list of `{kind.__name__}`", remedy=remedy)
 
 
 def _check_moment(as_of: object) -> datetime:
@@ -158,6 +175,9 @@ def parameters_of(
         UsageError: the policy of a parameter does not exist, or the profile does not exist.
         BundleError: the profile is not well formed.
     """
+    if not isinstance(parameters, Mapping | None):
+        message = f"`parameters` is not a mapping: `{type(parameters).__name__}`"
+        raise UsageError(message, remedy="give the parameters of each policy by its id")
     given = spread_parameters(bundle, parameters or {})
     refuse_unknown_ids(bundle, given)
     return with_profile(bundle, profile, given)

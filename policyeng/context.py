@@ -14,6 +14,7 @@ from policyeng.configuration.settings import Settings
 from policyeng.frozen import field, frozen
 from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
+from policyeng.sources.discovery import FileWalk
 
 if TYPE_CHECKING:
     from policyeng.bundle import Verification
@@ -112,6 +113,16 @@ def load_resources(
     parameters = parameters_given(whole, bundle, settings)
     exemptions, problems = ([], []) if no_exemptions else _exemptions(settings)
     return EvaluationSetup(bundle, exemptions, parameters, settings, problems, describe_settings(settings))
+
+
+def walk_of(settings: Settings, *, all_files: bool = False) -> FileWalk:
+    """Return which files of directories a run reads.
+
+    Patterns of `exclude` from a configuration file that was found count as written by who wrote the directory.
+    """
+    is_stated = settings.origins.get("exclude", "").startswith(("flag ", "environment "))
+    config = settings.file if settings.is_found and not is_stated else None
+    return FileWalk(settings.exclude, config=config, all_files=all_files)
 
 
 def verification_of(settings: Settings) -> Verification | None:

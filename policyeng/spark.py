@@ -76,7 +76,7 @@ class PendingRows:
             "engine_version": evaluation.engine.version,
             "as_of": evaluation.as_of,
         }
-        rows = [*map(_of_finding, evaluation.findings), *map(_of_problem, evaluation.problems)]
+        rows = [*map(_of_finding, evaluation.findings), *map(_of_problem, evaluation.remarks)]
         for column, values in self._columns.items():
             if column in same:
                 values += [same[column]] * len(rows)

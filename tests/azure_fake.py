@@ -30,13 +30,17 @@ TOKEN = "a-token-that-nobody-may-see"  # noqa: S105  # it opens nothing
 
 
 class Response(NamedTuple):
-    """What is sent: a status, a body, headers; `cut` after so many bytes of the body, `slow` by so many seconds."""
+    """What is sent: a status, a body, headers; `cut` after so many bytes of the body, `slow` by so many seconds.
+
+    An `endless` body is sent again and again, in chunks, until the other side hangs up.
+    """
 
     status: int = 200
     body: bytes | JsonObject = b"{}"
     headers: Mapping[str, str] = {}
     cut: int | None = None
     slow: float = 0.0
+    endless: bool = False
 
 
 #: A response for a path, from its query and the number of earlier requests.
@@ -178,6 +182,11 @@ def _handler(azure: Azure) -> type[BaseHTTPRequestHandler]:
                 for name, value in response.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Type", "application/json")
+                if response.endless:
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    while True:
+                        self.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content[: response.cut])

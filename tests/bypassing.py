@@ -19,7 +19,6 @@ import orjson
 
 import policyeng
 from policyeng.admission import admit
-from policyeng.admission.decision import with_problems
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import baselines_of, read_cases
 from policyeng.errors import InputError, PolicyengError
@@ -95,7 +94,7 @@ class Denied:
     def sent(self, content: bytes, context: DocumentContext | None = None) -> Decision:
         """The decision on a document, as `policyeng admit` reads it."""
         read = parse_changes(content, "change.json", context=context)
-        return with_problems(self.decided(read.changes), read.problems)
+        return self.decided(read)
 
 
 class Edit(NamedTuple):

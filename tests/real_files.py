@@ -88,7 +88,7 @@ def outcome(path: Path, bundle: Bundle) -> Judged:
         entry["resources"] = sum(read.resources for read in mine)
     if refused := [problem for problem in inputs.problems if problem.level == "error"]:
         entry["refused"] = list(dict.fromkeys(problem.message.partition("; ")[0] for problem in refused))
-    if skipped := [skipped.reason for skipped in inputs.skipped if skipped.file == str(path)]:
+    if skipped := [skipped.reason for skipped in inputs.ledger if skipped.place == str(path)]:
         entry["nothing"] = skipped
     findings = evaluate(bundle, inputs.snapshot, as_of=AS_OF).findings
     evaluated = {finding.resource_type.lower() for finding in findings}

@@ -152,7 +152,29 @@ double(x) := x * 2
 inner.s := input.s
 
 inner.known(x){if_} {{ x == {self._constant("s")} }}
+
+{self._write_kin(if_)}
 """
+
+    def _write_kin(self, if_: str) -> str:
+        """Write documents next to each other that have rules of the same names, of which some are in error."""
+        rules = []
+        for key in self._random.sample(_KEYS, self._random.randrange(1, 4)):
+            number = self._random.choice(("1", "input.n", "count(input.a)", 'to_number("x")', "to_number(input.s)"))
+            value = self._random.choice(("v", "to_number(v)", "v + 1", "to_number(input.s)"))
+            rules.append(f"kin.{key}.n := {number}")
+            rules.append(f"kin.{key}.o[x] := {value}{if_} {{ v := input.o[x] }}")
+            if self._chance(0.3):
+                rules.append(f"kin.{key}.o[x] := 1{if_} {{ x := input.t[_] }}")
+            if not self._old:
+                member = self._random.choice(("x", "to_number(x)", "[x, 1]"))
+                rules.append(f"kin.{key}.e contains {member} if {{ x := input.t[_] }}")
+                rules.append(f'kin.{key}.m[x][y] := v if {{ some v in input.a; x := input.t[_]; y := "a" }}')
+        forms = [f"many[x] := {self._random.choice(('v', 'to_number(input.s)', 'abs(input.s)'))}"]
+        if not self._old:
+            forms += ["many[x][v] := 1", "many[x] contains v", "many[x].n := to_number(v)"]
+        rules.append(f"{self._random.choice(forms)}{if_} {{ v := input.o[x] }}")
+        return "\n\n".join(rules)
 
     def _chance(self, share: float) -> bool:
         return self._random.random() < share
@@ -171,6 +193,7 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
             *[self._write_function] * 2,
             *[self._write_reference] * 2,
             *[self._write_check] * 2,
+            *[self._write_selection] * 3,
         ]
         name = self._fresh("r")
         text = self._random.choice(writers)(name)
@@ -252,6 +275,20 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
         self._known["b"].append(name)
         return self._head(name, body or ["true"])
 
+    def _write_selection(self, name: str) -> str:
+        """Write a rule of what is at keys of documents of which others are in error."""
+        scope: dict[str, list[str]] = {}
+        body = [self._select(scope, self._random.randrange(12, 16))]
+        if self._chance(0.5):
+            key = self._declare({}, "s")
+            # OPA's index of rules looks up a variable that is a constant.
+            value = self._random.choice(("input.t[_]", 'lower("A")'))
+            body.insert(0, f"{key} := {value}")
+            body.append(self._select({"s": [key]}, self._random.randrange(12, 16)))
+        self._known["e"].append(name)
+        value = scope["any"][-1]
+        return self._head(f"{name}[{value}]" if self._old else f"{name} contains {value}", body)
+
     def _write_function(self, name: str) -> str:
         kinds = "".join(self._random.choice("nsnsao") for _ in range(self._random.choice((1, 1, 2))))
         kind, clauses = self._random.choice("nsb"), []
@@ -319,7 +356,7 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
         return f"{self._declare(scope, kind)} {self._random.choice((':=', ':=', '='))} {value}{modifier}"
 
     def _iterate(self, scope: dict[str, list[str]]) -> str:
-        form = self._random.randrange(12)
+        form = self._random.randrange(16)
         if form == 0:
             user = self._random.choice(self._known["u"])
             name = self._declare(scope, "user")
@@ -327,6 +364,8 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
             scope.setdefault("n", []).append(f"{name}.age")
             scope.setdefault("a", []).append(f"{name}.tags")
             return self._random.choice((f"some {name} in {user}", f"{name} := {user}[_]"))
+        if form > 11:
+            return self._select(scope, form)
         if form > 5:
             return self._find(scope, form)
         kind = self._random.choice("ae")
@@ -379,6 +418,30 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
         arrays = self._random.choice(self._known["u"])
         index, other = self._declare(scope, "n"), self._declare(scope, "n")
         return f"{self._declare(scope, 's')} := {arrays}[{index}].tags[{other}]"
+
+    def _select(self, scope: dict[str, list[str]], form: int) -> str:
+        """Write a reference with parts that are bound, of which others may be in error."""
+        bound = scope.get("s") or [self._atom("s", scope)]
+        key = self._random.choice((*bound[-2:], *(json.dumps(key) for key in _KEYS)))
+        kin = f"{self._library}.kin[{key}]"
+        other = self._random.choice((self._atom("s", scope), self._atom("n", scope), "_"))
+        if self._chance(0.4) and form > 12:
+            other = self._declare(scope, "any")
+        found = self._declare(scope, "any")
+        match form:
+            case 12:
+                return f"{found} := {kin}.{self._random.choice(('n', 'n', 'o', 'e'))}"
+            case 13:
+                return f"{found} := {kin}.{self._random.choice(('o', 'o', 'e', 'm', 'm.a', 'm[_]'))}[{other}]"
+            case 14:
+                rule = self._random.choice(("many", "many", "o", "e", "kin[_].o", f"kin[{other}].e"))
+                path = self._random.choice((f"[{other}]", f"[{other}]", f"[{other}].n"))
+                return f"{found} := {self._library}.{rule}[{key}]{path}"
+        rules = [name for kind in "oe" for name in self._known[kind] if name.isidentifier()] or [kin]
+        rule = self._random.choice(rules)
+        return self._random.choice(
+            (f"{rule}[{key}] != {other}; {found} := 1", f"{found} := data.{self._name}.{rule}[{other}]")
+        )
 
     def _condition(self, scope: dict[str, list[str]]) -> str:
         chance = self._random.random()

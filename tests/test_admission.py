@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -213,7 +214,7 @@ def test_an_error_denies_whatever_the_gate(tmp_path: Path) -> None:
 
 def test_what_cannot_be_evaluated_denies(bundle: Bundle) -> None:
     """A resource that JSON cannot carry is refused with its place."""
-    with pytest.raises(InputError, match="the change is not JSON"):
+    with pytest.raises(InputError, match="not JSON"):
         admitted(bundle, [], workspace("w", x={1}))
 
 
@@ -249,27 +250,55 @@ def test_what_could_not_be_evaluated_before_either_denies_its_change(bundle: Bun
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"type": "t"}, "no string `id`"),
-        ({"id": WORKSPACE, "type": 1}, "no string `type`"),
+        ({"type": "t"}, "`type` but no `id`"),
+        ({"id": WORKSPACE, "type": 1}, "but `type` is `1`"),
         ({"operation": "replaced", "id": WORKSPACE}, "did you mean"),
         ({"operation": "delete", "id": WORKSPACE, "patch": {}}, "a delete has no `patch`"),
-        ({"operation": "patch", "id": WORKSPACE, "patch": []}, "is a JSON object"),
-        ({"operation": "replace", "id": f"{WORKSPACE}2", "resource": workspace("w")}, "the id of the change is"),
-        ({"operation": "delete"}, "/id"),
+        ({"operation": "patch", "id": WORKSPACE, "patch": []}, "is a list, not an object"),
+        ({"operation": "replace", "id": f"{WORKSPACE}2", "resource": workspace("w")}, "but its resource is"),
+        ({"operation": "delete"}, "`id` is missing"),
         (5, "this is not a change"),
     ],
 )
 def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any, message: str) -> None:
-    """By name, and in a list by its position."""
+    """By name; in a list it denies, and the rest is evaluated."""
     with pytest.raises(InputError, match=message):
         admitted(bundle, [], change)
-    with pytest.raises(InputError, match="change 2"):
-        admitted(bundle, [], [workspace("w"), change])
+    decision = admitted(bundle, [], [workspace("w"), change])
+    assert (decision.allowed, decision.exit_code) == (False, 2)
+    assert any("/1" in problem.message for problem in decision.problems)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (Change(operation=Operation.REPLACE, id=WORKSPACE), "the resource is not an object"),
+        (Change(operation=Operation.PATCH, id=WORKSPACE, patch=[]), "is a JSON object"),
+        (Change(operation=Operation.PATCH, id=WORKSPACE, patch={"x": math.nan}), "NaN"),
+        (Change(operation=Operation.CREATE, id=WORKSPACE, resource={"id": WORKSPACE}), "no string `type`"),
+        (Change(operation=Operation.CREATE, id=f"{WORKSPACE}2", resource=workspace("w")), "the id of the change is"),
+    ],
+)
+def test_a_change_that_a_program_made_wrongly_is_refused(bundle: Bundle, change: Change, message: str) -> None:
+    """By its position among the others, whatever their form."""
+    for listed in ([workspace("a"), change], [Change(operation=Operation.DELETE, id=WORKSPACE), change]):
+        with pytest.raises(InputError, match=message) as raised:
+            admitted(bundle, [workspace("w")], listed)
+        assert raised.value.place[0].startswith("change 2")
+
+
+def test_changes_and_documents_are_made_in_their_order(bundle: Bundle) -> None:
+    """A resource that goes and comes back is there."""
+    gone = Change(operation=Operation.DELETE, id=WORKSPACE)
+
+    for listed, left in (([gone, workspace("w", x=2)], "denied"), ([workspace("w", x=2), gone], "cleared")):
+        assert policies(admitted(bundle, [workspace("w", x=3)], listed), left) == [("T-A-1", "w")]
 
 
 def test_where_nothing_changes_nothing_is_denied(bundle: Bundle) -> None:
     """As of a plan that finds all as it should be; what fails already remains."""
-    decision = admitted(bundle, [workspace("w", x=2)], [])
+    unchanged = policyeng.load_changes({"status": "Succeeded", "changes": []})
+    decision = admitted(bundle, [workspace("w", x=2)], unchanged)
 
     assert (decision.allowed, decision.changes) == (True, ())
     assert policies(decision, "standing") == [("T-A-1", "w")]

@@ -20,7 +20,7 @@ from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.tracing import Reads, trace_pairs
 from policyeng.facts.ids import scopes_of
-from policyeng.models import JsonObject, Snapshot
+from policyeng.models import Change, JsonObject, Operation, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.generators.examples import Examples
 from policyeng.verify.generators.json_mutations import draw_boolean
@@ -301,7 +301,8 @@ def test_an_error_about_what_a_change_names_counts_though_it_was_there(tmp_path:
     """What was made already cannot be evaluated, and the change of it cannot be made."""
     bundle, state = bundle_of(tmp_path, rego("p0", deny_when("false"))), snapshot(workspace("w"))
     odd = workspace("w", publicNetworkAccess="Di\u017fabled")
-    quick, whole = both(bundle, state, {**workspace("w"), "type": f"{KIND}/jobs"}, before=odd)
+    change = Change(operation=Operation.REPLACE, id=WORKSPACE, resource={**workspace("w"), "type": f"{KIND}/jobs"})
+    quick, whole = both(bundle, state, change, before=odd)
 
     assert quick == whole
     assert quick.count("looks like") == 1

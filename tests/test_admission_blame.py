@@ -14,6 +14,7 @@ from policyeng.admission.attribution import Sorted, sorted_out
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.models import Blame, Decision, Denial, ExemptionMark, Finding, JsonObject, Outcome, Severity, Snapshot
 from policyeng.models import Unknown as Reason
+from policyeng.sources import ChangesRead
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -247,7 +248,7 @@ WHOLE = 'json.marshal(input.snapshot.resources) == ""'
         (ANY, patch(MACHINE, x=2), True),
         (ANY, patch(MACHINE, y=2), False),
         (WHOLE, patch(MACHINE, z=2), True),
-        (WHOLE, [], False),
+        (WHOLE, ChangesRead(()), False),
     ],
 )
 def test_an_update_of_what_a_policy_reads_is_never_old(

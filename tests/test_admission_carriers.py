@@ -10,7 +10,6 @@ import pytest
 import policyeng
 from policyeng.admission import AdmissionOptions, changes_of, decided_wholly
 from policyeng.admission.changes import apply_changes
-from policyeng.admission.decision import with_problems
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_selection import selected
 from policyeng.models import Decision, JsonObject, Operation, Snapshot
@@ -184,5 +183,4 @@ def test_the_template_of_a_plan_is_evaluated_where_the_deployment_changes(access
         document = plan("azurerm_resource_group_template_deployment", values, tuple(made))
         document["resource_changes"][0]["change"]["before"] = values if made == ["no-op"] else {**values, "tags": {}}
         read = parse_changes(json.dumps(document).encode(), "plan.json", context=normalize_context(SCOPE, "", {}))
-        decision = policyeng.admit(access, Snapshot(), read.changes, as_of=AS_OF)
-        assert with_problems(decision, read.problems).exit_code == code
+        assert policyeng.admit(access, Snapshot(), read, as_of=AS_OF).exit_code == code

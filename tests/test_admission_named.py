@@ -11,7 +11,7 @@ from policyeng.admission import changes_of
 from policyeng.bundle import Bundle
 from policyeng.bundle.cases import Case, baselines_of, estate
 from policyeng.errors import InputError
-from policyeng.models import Decision, JsonObject, Snapshot
+from policyeng.models import Change, Decision, JsonObject, Operation, Snapshot
 
 OPEN: JsonObject = {"publicNetworkAccess": "Enabled"}
 
@@ -31,6 +31,14 @@ def closed(bundle: Bundle) -> JsonObject:
 def decided(bundle: Bundle, state: Snapshot, change: Any) -> Decision:
     """The decision on a change."""
     return policyeng.admit(bundle, state, change)
+
+
+def is_refused(bundle: Bundle, state: Snapshot, change: Any) -> bool:
+    """Whether nothing of a change can be read, or it cannot be decided."""
+    try:
+        return decided(bundle, state, change).exit_code == 2
+    except InputError:
+        return True
 
 
 def opened(closed: JsonObject, **properties: object) -> JsonObject:
@@ -70,7 +78,9 @@ def test_a_duplicate_member_is_refused(bundle: Bundle, state: Snapshot, closed: 
     twice = opened(closed, PublicNetworkAccess="Enabled")
     above = {**closed, "Properties": OPEN}
     patch = {"operation": "patch", "id": closed["id"], "patch": {"tags": {}, "Tags": {}}}
-    for change, place in ((twice, "/properties/PublicNetworkAccess"), (above, "/Properties"), (patch, "/Tags")):
+    with pytest.raises(InputError, match="`Properties` and `properties` are the same member"):
+        decided(bundle, state, above)
+    for change, place in ((twice, "/properties/PublicNetworkAccess"), (patch, "/Tags")):
         decision = decided(bundle, state, change)
         assert (decision.allowed, decision.exit_code) == (False, 2)
         assert f"{place}: the member is there twice, as" in decision.problems[0].message
@@ -105,15 +115,19 @@ def test_an_id_that_is_another_one_as_a_url_is_refused(
 ) -> None:
     """Whatever is done with it."""
     other = closed["id"].replace(old, new)
-    for change in ({**closed, "id": other}, other, {"operation": "patch", "id": other, "patch": {}}):
-        decision = decided(bundle, state, change)
-        assert (decision.allowed, decision.exit_code) == (False, 2), change
+    put = {**closed, "id": other}
+    made = Change(operation=Operation.REPLACE, id=other, resource=put)
+    for change in (put, other, {"operation": "patch", "id": other, "patch": {}}, made):
+        assert is_refused(bundle, state, change), change
 
 
 @pytest.mark.parametrize("other", ["Microsoft.Resources/tags", "Microsoft.MachineLearningServices/workspaces ", "x/y"])
 def test_a_type_is_that_of_the_id(bundle: Bundle, state: Snapshot, closed: JsonObject, other: str) -> None:
     """Else nothing would evaluate the resource."""
-    decision = decided(bundle, state, {**opened(closed, **OPEN), "type": other})
+    changed = {**opened(closed, **OPEN), "type": other}
+    with pytest.raises(InputError, match="but `type` is"):
+        decided(bundle, state, changed)
+    decision = decided(bundle, state, Change(operation=Operation.REPLACE, id=closed["id"], resource=changed))
     assert (decision.allowed, decision.exit_code) == (False, 2)
     assert "but `type` is" in decision.problems[0].message
 
@@ -121,5 +135,8 @@ def test_a_type_is_that_of_the_id(bundle: Bundle, state: Snapshot, closed: JsonO
 def test_an_id_with_a_slash_at_its_end_is_that_id(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
     """So that what lies under it still does."""
     plain = decided(bundle, state, opened(closed, **OPEN))
-    slashed = decided(bundle, state, {**opened(closed, **OPEN), "id": f"{closed['id']}/"})
+    slashed_id = f"{closed['id']}/"
+    put = {**opened(closed, **OPEN), "id": slashed_id}
+    assert is_refused(bundle, state, put)
+    slashed = decided(bundle, state, Change(operation=Operation.REPLACE, id=slashed_id, resource=put))
     assert (slashed.denied, slashed.undecided, slashed.changes) == (plain.denied, plain.undecided, plain.changes)

@@ -137,6 +137,10 @@ def test_wrong_arguments_are_usage_errors(bundle: policyeng.Bundle) -> None:
         lambda: api.load_snapshot(3),
         lambda: api.load_snapshot({"resources": {1, 2}}),
         lambda: api.load_bundle(3),
+        lambda: api.evaluate(bundle, snapshot, exemptions="exemptions.yaml"),
+        lambda: api.admit(bundle, snapshot, "/id", exemptions=["E-1"]),
+        lambda: api.admit(bundle, snapshot, "/id", modes="warn"),
+        lambda: api.evaluate(bundle, snapshot, parameters=["AML-NET-001"]),
     ]
     for call in calls:
         with pytest.raises(api.UsageError) as raised:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -9,11 +10,15 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from policyeng.audit.collection import azure as collection
+from policyeng.audit.collection.azure.clouds import find_cloud
+from policyeng.audit.collection.azure.snapshot_builder import Loss, SnapshotBuilder, Task, WorkerPool
 from policyeng.models import JsonObject
 from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, TOKEN, WORKSPACE, Azure, Fault, Response, error, served
 from tests.command import Ran, policyeng
@@ -118,6 +123,106 @@ def test_what_stays_wrong_is_reported_and_costs_only_itself(response: Response, 
     [line] = missing(ran)
     assert line.startswith(f"{TYPE}/computes at {WORKSPACE}: {reason}")
     assert {one["id"] for one in json.loads(ran.stdout)["resources"]} >= {WORKSPACE, f"{WORKSPACE}/jobs/j"}
+
+
+#: What is 20 kB as it is sent, and 20 MB unpacked.
+_PACKED = gzip.compress(b'{"value": ["' + b"a" * 20_000_000 + b'"]}')
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (Response(body=b'{"value": ["' + b"a" * 200_000 + b'"]}'), "the answer has more than 100,000 bytes"),
+        (Response(body=_PACKED, headers={"Content-Encoding": "gzip"}), "the answer has more than 100,000 bytes"),
+        (Response(body=b"[" * 1000, endless=True), "the answer has more than 100,000 bytes"),
+        (Response(500, b"[" * 1000, endless=True), "the answer has more than 100,000 bytes"),
+        (
+            Response(body=gzip.compress(_PACKED), headers={"Content-Encoding": "gzip, gzip"}),
+            "the answer is packed more than once",
+        ),
+    ],
+    ids=["long", "packed", "endless", "endless error", "packed twice"],
+)
+def test_an_answer_of_any_size_costs_no_more_than_the_limit(response: Response, reason: str) -> None:
+    """It is not read to its end, and costs only itself."""
+    azure = estate()
+    azure.faults[COMPUTES.lower()] = lambda _query, _times: response
+    with patch("policyeng.audit.collection.azure.MAX_BYTES", 100_000):
+        ran = run_collect(azure)
+    assert missing(ran) == [f"{TYPE}/computes at {WORKSPACE}: {reason}"]
+    assert azure.requests[COMPUTES.lower()] == 1  # it is not asked for again
+    assert f"{WORKSPACE}/jobs/j" in {one["id"] for one in json.loads(ran.stdout)["resources"]}
+
+
+def collect_by_clock(azure: Azure, deadline: float) -> JsonObject:
+    """Collect with a clock that goes on by a second with each request."""
+    wanted = collection.CollectionScope(subscription=SUBSCRIPTION, taken_at=datetime(2026, 6, 1, tzinfo=UTC))
+    with served(azure) as environ, patch.dict(os.environ, environ):
+        cloud = find_cloud("AzureCloud", azure.address)
+        clock = lambda: float(azure.requests.total())  # noqa: E731
+        return collection.collect(wanted, cloud, patience=0.5, deadline=deadline, clock=clock)
+
+
+def endless_pages(azure: Azure) -> Fault:
+    """A list that always has one page more."""
+    return lambda _query, times: Response(
+        body={"value": [], "nextLink": f"{azure.address}{COMPUTES}?api-version=x&page={times}"}
+    )
+
+
+def test_pages_without_end_are_read_until_the_deadline() -> None:
+    """What was read until then is there, and everything that was not is stated."""
+    azure = estate()
+    azure.faults[COMPUTES.lower()] = endless_pages(azure)
+    document = collect_by_clock(azure, 300)
+    reason = "the deadline of 300 s for the whole collection has passed"
+    assert f"{TYPE}/computes at {WORKSPACE}: a further page: {reason}" in document["incomplete"]
+    assert all(line.endswith(reason) for line in document["incomplete"])
+    assert not any(line.startswith(f"{TYPE}/computes at") for line in document["covers"])
+    assert {one["id"] for one in document["resources"]} >= {WORKSPACE, f"{WORKSPACE}/jobs/j"}
+    assert 300 <= azure.requests.total() <= 300 + collection.CONCURRENCY
+
+
+def test_pages_without_end_are_read_up_to_a_number_of_them() -> None:
+    """Without a deadline, too."""
+    azure = estate()
+    azure.faults[COMPUTES.lower()] = endless_pages(azure)
+    with patch("policyeng.audit.collection.azure.client._MOST", 20):
+        document = collect_by_clock(azure, float("inf"))
+    [line] = document["incomplete"]
+    assert line == f"{TYPE}/computes at {WORKSPACE}: there are more than 20 further pages"
+
+
+def test_all_answers_together_have_a_limit() -> None:
+    """Many answers below the limit of one do not add up to more."""
+    azure = estate()
+    azure.faults[COMPUTES.lower()] = endless_pages(azure)
+    with patch("policyeng.audit.collection.azure.MAX_BYTES_IN_ALL", 50_000):
+        document = collect_by_clock(azure, float("inf"))
+    assert any("the answers together have more than 50,000 bytes" in line for line in document["incomplete"])
+    assert azure.requests.total() < 1000
+
+
+def test_a_request_without_an_answer_is_given_up_at_the_deadline() -> None:
+    """The thread that waits for it holds nothing up, and adds nothing later."""
+    answered = threading.Event()
+    stopped = threading.Event()
+    gathered = SnapshotBuilder()
+    gathered.request(TYPE, ROOT)
+    looks = iter(range(1000))
+
+    def wait() -> list[Task]:
+        answered.wait()
+        gathered.lack(TYPE, ROOT, Loss("late"))
+        return []
+
+    with patch("policyeng.audit.collection.azure.snapshot_builder._LOOK", 0.001):
+        assert WorkerPool(1, stopped, lambda: next(looks) >= 3).do([wait]) is False
+    assert stopped.is_set()
+    gathered.close("given up")
+    answered.set()
+    gathered.take({"id": WORKSPACE, "type": TYPE}, TYPE, ROOT)
+    assert (gathered.missing, gathered.covers, gathered.resources) == (["given up"], [], {})
 
 
 def test_slow_responses_are_given_up() -> None:

@@ -88,12 +88,15 @@ def parts(*inputs: str | Path) -> list[tuple[str, int | None, list[str]]]:
 
 
 def test_each_file_of_a_directory_is_a_part_by_its_path(tmp_path: Path) -> None:
-    """Also in folders; other files are passed over with a warning."""
+    """Also in folders; other documents are on the ledger."""
     text = SNAPSHOT.decode()
     write(tmp_path, {"a/w.json": text, "b.yaml": text, "notes.json": '{"a": 1}', "README.md": "x", ".git/c.json": text})
     found = parts(tmp_path)
     assert [part[:2] for part in found] == [("a/w.json", 1), ("b.yaml", 1), ("notes.json", None)]
-    assert found[2][2][0].startswith("has nothing to evaluate: unsupported format")
+    *_, last = parts_of(EstateSettings(name="e", inputs=(str(tmp_path),)), load_bundle().wanted)
+    assert [(entry.reason.partition(":")[0], entry.relevant) for entry in last.ledger] == [
+        ("unsupported format", False)
+    ]
 
 
 def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:
@@ -235,9 +238,11 @@ def test_the_files_of_a_folder_can_be_one_part(tmp_path: Path) -> None:
     files = {"a/workspace.json": one, "a/deep/computes.json": compute, "two.json": two, "a/.hidden/x.json": two}
     write(tmp_path / "in", {name: orjson.dumps(content).decode() for name, content in files.items()})
     estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
-    found = {part.name: part.snapshot for part in parts_of(estate, load_bundle().wanted)}
+    every = list(parts_of(estate, load_bundle().wanted))
+    found = {part.name: part.snapshot for part in every if part.snapshot is not None}
 
-    assert {name: content and len(content.resources) for name, content in found.items()} == {"a": 2, "in": 1}
+    assert {name: len(content.resources) for name, content in found.items()} == {"a": 2, "in": 1}
+    assert [entry.relevant for part in every for entry in part.ledger] == [True]
     assert {origin.file for content in found.values() if content for origin in content.origins.values()} == {
         *("a/workspace.json", "a/deep/computes.json", "in/two.json")
     }

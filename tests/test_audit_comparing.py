@@ -290,7 +290,7 @@ def test_problems_name_their_side(bundle: Bundle) -> None:
 
     messages = [problem.message for problem in compare_states(before, after).problems]
 
-    assert messages == ["the snapshot is incomplete: roles: 403", "before: the snapshot is incomplete: old: 1"]
+    assert messages == ["not read: roles: 403", "before: not read: old: 1"]
 
 
 def test_the_smallest_sets_are_found_and_beyond_the_bound_one_without_a_needless_member() -> None:

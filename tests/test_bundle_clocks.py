@@ -40,6 +40,8 @@ def a(given):
         ('input.parameters["as"] == 1 # as of when\n', False),
         ("input.as_of > `2026`", True),
         ('input["as_of" ] == 1', True),
+        ("time.now_ns() == 1", True),
+        ('time["now_ns"]() == 1', True),
         ('input[concat("_", ["as", "of"])] == 1', True),
         ("some part in input", True),
         ("data.lib.far.looks(input.resource)", True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from policyeng.bundle.policy_selection import selected
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import Severity
 from tests.bundles import deny_when, rego, write
+from tests.command import policyeng
 
 COLLECTIONS = Path(__file__).parent / "collections"
 RULES = """package team.images
@@ -43,6 +45,22 @@ def test_every_deciding_rule_is_a_policy(tmp_path: Path) -> None:
     assert {policy.input_form for policy in policies.values()} == {"document"}
     assert policies["team.images.deny"].rules == (("deny", "data.team.images.deny"),)
     assert policies["team.images.deny"].header.title == "team.images: deny"
+
+
+def test_packages_whose_names_have_dots_are_apart(tmp_path: Path) -> None:
+    """A package is called as Rego writes it, and evaluated."""
+    modules = (
+        'package hooks["test.target"]\ndeny contains "of one name" if input.a\n',
+        'package hooks.test.target\ndeny contains "of two" if data.hooks["test.target"].deny\n',
+    )
+    bundle = bundle_of(tmp_path / "policy", *modules)
+    assert {policy.id for policy in bundle.policies} == {'hooks["test.target"].deny', "hooks.test.target.deny"}
+
+    document = tmp_path / "document.json"
+    document.write_text('{"a": true}', encoding="utf-8")
+    ran = policyeng("check", str(document), "--policy", str(tmp_path / "policy"), "--format", "json")
+    found = {finding["policy"]: finding["denials"][0]["msg"] for finding in json.loads(ran.stdout)["findings"]}
+    assert found == {'hooks["test.target"].deny': "of one name", "hooks.test.target.deny": "of two"}
 
 
 def test_metadata_above_a_rule_wins_over_metadata_above_the_package() -> None:

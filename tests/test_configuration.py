@@ -88,6 +88,7 @@ def test_everything_can_be_in_the_file(tmp_path: Path) -> None:
         ),
         blame=Blame.INTRODUCED,
         file=path,
+        is_found=True,
         origins={
             "profile": f"{path}:1",
             "fail_on": f"{path}:2",

@@ -43,6 +43,7 @@ COMPARED_IN_REGO = [
     f"{_DENY}{{ is_string(input.as_of); {_NS} > {_AT} }}",
     f"{_DENY}{{ now := {{`now`: {_NS}}}; every _, value in now {{ value < {_AT} }} }}",
 ]
+COMPARED_IN_REGO += [body.replace(_NS, "time.now_ns()") for body in COMPARED_IN_REGO if _NS in body]
 #: Bodies of rules that do something else with it.
 USED_IN_REGO = [
     f"{_AGE}{{ age := round(({_NS} - {_AT}) / {_DAY_NS}) }}",

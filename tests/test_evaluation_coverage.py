@@ -68,7 +68,7 @@ def test_a_policy_that_evaluates_the_type_is_unknown_for_the_scope(bundle: Bundl
     [finding] = [one for one in result.findings if one.policy == "AML-CMP-002"]
     assert [one.msg for one in finding.unknowns] == [f"not all of the type could be read: {REASON}"]
     assert outcomes(result, "AML-NET-001") == {(HOME, TYPE): "fail"}
-    assert any(REASON in problem.message for problem in result.problems)
+    assert any(REASON in entry.reason for entry in result.ledger)
 
 
 def test_workloads_are_not_all_known_where_jobs_are_not(bundle: Bundle) -> None:
@@ -116,7 +116,7 @@ def test_what_was_not_requested_is_reported_and_is_no_doubt(bundle: Bundle) -> N
     line = f"{TYPE}/jobs at {HOME}, as asked: those created before 2026-05-01 were left out"
     whole, bounded = evaluated(bundle, strict_unknown=True), evaluated(bundle, line, strict_unknown=True)
     assert (bounded.findings, bounded.exit_code) == (whole.findings, whole.exit_code)
-    assert [problem.message for problem in bounded.problems] == [f"the snapshot is limited on request: {line}"]
+    assert [(entry.reason, entry.relevant) for entry in bounded.ledger] == [(line, False)]
     assert bounded.snapshot.digest != whole.snapshot.digest
 
 
@@ -133,7 +133,7 @@ def test_other_lines_are_only_reported(bundle: Bundle, line: str) -> None:
     """As they were, policies may read them."""
     result = evaluated(bundle, line)
     assert {one.resource_type for one in result.findings} == {TYPE}
-    assert result.problems[-1].message == f"the snapshot is incomplete: {line}"
+    assert [(entry.reason, entry.relevant) for entry in result.ledger] == [(line, True)]
 
 
 def test_a_change_is_decided_with_the_same_doubts(bundle: Bundle) -> None:

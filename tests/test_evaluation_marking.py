@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,10 @@ from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import overlap, values_at
+from policyeng.evaluation.unknown_markers import LazyObject, OpenObject
 from policyeng.models import Carried, Evaluation, Finding, JsonObject, Snapshot
+from policyeng.rego import Undecided
+from policyeng.rego.markers import Cause, MarkedList, MarkedObject, deep_causes, show
 from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, write
 
@@ -314,3 +320,83 @@ def test_keys_of_pointers_overlap_without_case_and_with_stars() -> None:
     assert not overlap("/tags/owner", "/tags/own")
     assert list(values_at({"a": [{"x": 1}, {"x": 2}, 3], "*": 4}, "/a/*/x")) == [1, 2]
     assert list(values_at({"*": 4, "b": 5}, "/*")) == [4]
+
+
+def lacks(kind: str) -> tuple[Cause, ...]:
+    """Report the list of one type as not read."""
+    return ((f"{GROUP}:", "not read"),) if kind == "jobs" else ()
+
+
+def read_collection(collection: MarkedObject) -> list[object]:
+    """What each way of reading shows of a collection, or raises."""
+    results: list[object] = []
+    for read in (
+        lambda: {key: list(collection[key]) for key in ("locks",)},
+        lambda: collection["jobs"][0],
+        lambda: collection.get("jobs"),
+        lambda: collection["others"],
+        lambda: "others" in collection,
+        lambda: dict(take_known(collection.items())),
+        lambda: dict(take_known(collection.each())),
+        lambda: collection.bounds(),
+        lambda: deep_causes(collection),
+        lambda: dict(copy.deepcopy(collection).stored()),
+    ):
+        try:
+            results.append(show(read()))
+        except Undecided as error:
+            results.append(error.causes)
+        except KeyError:
+            results.append(KeyError)
+    return results
+
+
+def take_known(entries: Iterator[tuple[object, object]]) -> Iterator[tuple[object, object]]:
+    """Yield entries until something is undecided."""
+    with suppress(Undecided):
+        yield from entries
+
+
+def test_a_lazily_marked_object_reads_as_one_marked_at_once() -> None:
+    """In whatever order its values are read."""
+    lists = {"jobs": ["a", "b"], "locks": ["c"]}
+
+    def mark_list(kind: str, members: list[str]) -> object:
+        return MarkedList(members, lacks(kind)) if lacks(kind) else members
+
+    for first in ((), ("jobs",), ("locks", "jobs"), ("others",)):
+        lazy = LazyObject(lists, lacks("jobs"), lacks, mark_list)
+        eager = OpenObject({kind: mark_list(kind, members) for kind, members in lists.items()}, lacks("jobs"), lacks)
+        for key in first:
+            with suppress(Undecided, KeyError):
+                _ = lazy[key]
+        assert read_collection(lazy) == read_collection(eager)
+
+
+def test_lists_of_scopes_get_markers_only_where_a_policy_reads_them(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy of one group reads the lists of its groups, not those of the others."""
+    marked: list[str] = []
+    mark_value = LazyObject._mark
+
+    def count_marked(lazy: LazyObject, key: str) -> None:
+        marked.append(key)
+        mark_value(lazy, key)
+
+    monkeypatch.setattr(LazyObject, "_mark", count_marked)
+    resources = [
+        {"id": f"{GROUP}{number}/providers/{TYPE}/w", "type": TYPE, "name": "w", "properties": {}}
+        for number in range(50)
+    ]
+    counts = []
+    for several in (resources[:5], resources):
+        marked.clear()
+        snapshot = Snapshot(resources=tuple(several), covers=(f"{TYPE} at /",))
+        evaluate(
+            bundle.only([policy for policy in bundle.policies if policy.id == "AML-LOG-001"]),
+            snapshot,
+            as_of=DEFAULT_AS_OF,
+        )
+        counts.append(len(marked))
+    assert 0 < counts[0] <= counts[1] <= 10 * counts[0]

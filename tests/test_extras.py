@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from policyeng.cli.extras import explain_missing_module
 from tests.bundles import deny_when, rego, write
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The modules of each extra.
 EXTRAS = {
     "rego": ("cryptography", "graphql", "tzdata"),
-    "server": ("fastapi", "prometheus_client", "uvicorn"),
+    "server": ("fastapi", "httptools", "prometheus_client", "uvicorn", "uvloop"),
     "signing": ("cryptography", "jwt"),
     "audit": ("alembic", "apprise", "cronsim", "sqlalchemy"),
     "azure": ("azure",),
@@ -22,13 +27,33 @@ EXTRAS = {
     "spark": ("pandas", "pyarrow", "pyspark"),
     "verify": ("hypothesis",),
 }
-#: By extra, a command that cannot do without it.
+#: By the beginning of a command line, the extra that it needs; `audit ahead` and `notify` without a target need none.
 NEEDING = {
-    "server": "serve",
-    "audit": "audit runs",
-    "azure": "snapshot collect --subscription 11111111-1111-1111-1111-111111111111",
-    "postgresql": "audit run --input samples/workspaces --estate e --store postgresql://localhost/none",
-}
+    "serve": "server",
+    "snapshot collect": "azure",
+    "bundle sign": "signing",
+    "bundle build --output signed.tar.gz --signing-key": "signing",
+    "bundle verify built.tar.gz --verification-key": "signing",
+    **{
+        f"audit {name}": "audit"
+        for name in (
+            "run", "runs", "report", "history", "impact", "schedule", "verify-history", "replay", "evidence", "prune"
+        )
+    },
+}  # fmt: skip
+
+
+def require_hints(results: dict[str, tuple[int, str]]) -> None:
+    """Require that each command did its work, or named the extra that it needs."""
+    for command, (code, printed) in results.items():
+        assert "internal error" not in printed, (command, printed)
+        assert "Traceback" not in printed, (command, printed)
+        extra = next((NEEDING[name] for name in NEEDING if f"{command} ".startswith(f"{name} ")), None)
+        if extra is None:
+            assert "policyeng[" not in printed, (command, printed)
+        else:
+            assert (code, f"policyeng[{extra}]" in printed) == (3, True), (command, printed)
+    assert {name for name in NEEDING if not any(f"{one} ".startswith(f"{name} ") for one in results)} == set()
 
 
 #: A command line where modules are not installed.
@@ -53,14 +78,39 @@ def test_naming_the_commands_loads_no_extra() -> None:
     assert ran(f"import sys, policyeng.cli.app; print(set({names}) & set(sys.modules))").stdout == "set()\n"
 
 
-@pytest.mark.parametrize("extra", NEEDING)
-def test_a_command_without_its_extra_shows_how_to_install_it(extra: str) -> None:
-    """A wrong use (exit 3), without a traceback."""
-    result = ran(WITHOUT, ",".join(EXTRAS[extra]), *NEEDING[extra].split())
+@pytest.mark.slow
+def test_every_command_works_without_extras_or_names_its_own(tmp_path: Path) -> None:
+    """A wrong use (exit 3), without a traceback; of each command and subcommand that there is."""
+    every = ",".join(sorted({name for names in EXTRAS.values() for name in names}))
+    snapshot = shutil.copy(ROOT / "samples" / "workspaces" / "exempted.json", tmp_path)
+    command = [sys.executable, str(ROOT / "tests" / "every_command.py"), every, Path(snapshot).name]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
 
-    assert result.returncode == 3, result.stderr
-    assert f"policyeng[{extra}]" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert result.returncode == 0, result.stderr
+    require_hints(json.loads(result.stdout))
+
+
+def test_a_store_without_its_driver_names_its_extra() -> None:
+    """Of several extras, the one that is missing."""
+    words = "audit run --input samples/workspaces --estate e --store postgresql://localhost/none"
+    result = ran(WITHOUT, "psycopg", *words.split())
+
+    assert (result.returncode, "policyeng[postgresql]" in result.stderr) == (3, True), result.stderr
+
+
+def test_every_library_of_an_extra_is_known_by_its_modules() -> None:
+    """To the guard of all commands, and to these tests."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {name: libraries for name, libraries in project["optional-dependencies"].items() if name in EXTRAS}
+    installed = {name: len(re.findall(r"^([\w-]+)", "\n".join(each), re.MULTILINE)) for name, each in extras.items()}
+    assert set(installed) == set(project["optional-dependencies"]) - {"all", "dev"}
+    for extra, modules in EXTRAS.items():
+        for module in modules:
+            explained = explain_missing_module(ModuleNotFoundError(name=f"{module}.part"))
+            assert explained is not None
+            assert any(f"policyeng[{name}]" in str(explained) for name, other in EXTRAS.items() if module in other)
+        assert len({module.partition(".")[0] for module in modules}) >= installed[extra] - (extra == "azure")
+    assert explain_missing_module(ModuleNotFoundError(name="orjson")) is None
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.test_extras import require_hints
 
 pytestmark = pytest.mark.slow
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
@@ -73,6 +75,15 @@ def test_with_pip(index: Path, tmp_path: Path) -> None:
     install([sys.executable, "-m", "venv", venv], tmp_path)
     install([venv / "bin" / "pip", "install", "--no-index", "--find-links", index, "policyeng"], tmp_path)
     check([venv / "bin" / "policyeng"], tmp_path)
+    # As from any folder: a checkout next to a script would count as installed.
+    script = shutil.copy(ROOT / "tests" / "every_command.py", tmp_path)
+    sample = shutil.copy(ROOT / "samples" / "workspaces" / "exempted.json", tmp_path)
+    ran = subprocess.run(
+        [venv / "bin" / "python", script, "", Path(sample).name],
+        cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    require_hints(json.loads(ran.stdout))
 
 
 def test_with_pipx(index: Path, tmp_path: Path) -> None:

@@ -172,6 +172,144 @@ def test_a_push_does_not_change_its_own_policies(repository: Repository, server:
     assert servers.returncode == 0, servers.stderr
 
 
+#: By name, what a push contains besides a README: each describes a workspace that anybody reaches.
+HIDING: dict[str, dict[str, str]] = {
+    "alone": {"main.json": OPEN},
+    "ignored": {"main.json": OPEN, ".gitignore": "main.json\n*.json\n"},
+    "in a hidden folder": {".infra/main.json": OPEN},
+    "in an ignored hidden folder": {".infra/deep/main.json": OPEN, ".gitignore": ".infra/\n"},
+    "in node_modules": {"node_modules/x/main.json": OPEN},
+    "a template": {"main.template": OPEN},
+    "json5": {"main.json5": OPEN},
+    "attributes": {".gitattributes": OPEN},
+    "excluded": {"main.json": OPEN, "policyeng.toml": 'exclude = ["*.json"]\n'},
+    "excluded below": {"infra/main.json": OPEN, "infra/policyeng.toml": 'exclude = ["*"]\n'},
+    "not exported": {"main.json": OPEN, ".gitattributes": "*.json export-ignore\n"},
+    "converted": {"main.json": OPEN, ".gitattributes": "*.json working-tree-encoding=UTF-7 text eol=crlf ident\n"},
+    "with a blank": {"a main file.json": OPEN},
+    "with a dash": {"--exclude=x.json": OPEN},
+    "with a line break": {"a\nmain.json": OPEN},
+    "in other letters": {"m\u00e4in.json": OPEN},
+    "empty": {"policyeng-empty.json": OPEN},
+}
+
+
+def all_committed(repository: Repository, files: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Commit files, ignored ones too."""
+    write(repository.folder, files)
+    return repository.run("git add --force -A; git commit -q -m change")
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_nothing_in_a_push_hides_a_file_from_the_hook(repository: Repository, server: Path, name: str) -> None:
+    """Neither ignore rules nor folders, suffixes, attributes or a configuration."""
+    all_committed(repository, {"README.md": "x"})
+    assert repository.run("git push -q origin main").returncode == 0
+    all_committed(repository, HIDING[name])
+    refused = repository.run("git push -q origin main")
+
+    assert refused.returncode == 1, refused.stderr
+    assert "AML-NET-001" in refused.stderr
+    assert repository.run(f'git -C "{server}" log --oneline main').stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_nothing_in_a_commit_hides_a_file_from_the_hook(repository: Repository, name: str) -> None:
+    """As in a push."""
+    hooked(repository)
+    assert all_committed(repository, {"README.md": "x"}).returncode == 0
+    refused = all_committed(repository, HIDING[name])
+
+    assert refused.returncode == 1, refused.stderr
+    assert "AML-NET-001" in refused.stderr
+
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12345\n"
+SUBMODULE = "git update-index --add --cacheinfo 160000,1111111111111111111111111111111111111111,infra/modules"
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (f"printf '{POINTER}' > main.json; git add main.json", "LFS pointer ./main.json"),
+        (f"mkdir -p ./-a; printf '{POINTER}' > './-a/b c'; git add .", "LFS pointer ./-a/b c"),
+        (SUBMODULE, "submodule infra/modules"),
+    ],
+    ids=["LFS", "LFS with a blank", "submodule"],
+)
+@pytest.mark.usefixtures("server")
+def test_what_is_not_in_a_push_is_refused(repository: Repository, script: str, reason: str) -> None:
+    """It may contain anything; the administrator can allow it, and what was there before stays."""
+    all_committed(repository, {"README.md": "x"})
+    repository.run("git push -q origin main")
+    repository.run(f"{script}; git commit -q -m unread")
+    refused = repository.run("git push -q origin main")
+    allowed = repository.run("git push -q origin main", ADMIT_UNREAD="allow")
+    repository.run("git commit -q --allow-empty -m later")
+    later = repository.run("git push -q origin main")
+
+    assert refused.returncode == 1
+    assert "main is refused, because this cannot be checked" in refused.stderr
+    assert reason in refused.stderr
+    assert (allowed.returncode, later.returncode) == (0, 0), (allowed.stderr, later.stderr)
+    hooked(repository)
+    repository.run("git rm -q --cached -r --ignore-unmatch infra/modules main.json ./-a; git commit -q -m without")
+    commit = repository.run(f"{script}; git commit -q -m unread")
+    assert commit.returncode == 1
+    assert reason in commit.stderr
+
+
+def test_every_ref_of_a_push_is_checked(repository: Repository, server: Path) -> None:
+    """Branches, tags, merges and pushes by force; one that is refused refuses the push."""
+    all_committed(repository, {"README.md": "x"})
+    repository.run("git push -q origin main")
+    repository.run("git checkout -q -b open")
+    all_committed(repository, {"main.json": OPEN})
+    push = {
+        "a new branch": "git push -q origin open",
+        "a branch of another name": "git push -q origin open:refs/heads/a/b",
+        "a tag": "git tag v1; git push -q origin v1",
+        "an annotated tag": "git tag -a -m x v2; git push -q origin v2",
+        "a tag of a tree": "git tag v3 'HEAD^{tree}'; git push -q origin v3",
+        "a tag of a file": "git tag v4 HEAD:main.json; git push -q origin v4",
+        "a ref of its own": "git push -q origin open:refs/deploy/now",
+        "several refs": "git push -q origin open main:refs/heads/other",
+        "by force": "git push -q --force origin open:main",
+        "a merge": "git checkout -q main; git merge -q --no-ff -m merge open; git push -q origin main",
+    }
+    for name, script in push.items():
+        ran = repository.run(script)
+        assert ran.returncode == 1, (name, ran.stderr)
+        assert "is refused" in ran.stderr, name
+    assert (
+        repository.run(f'git -C "{server}" for-each-ref').stdout.count("\n") <= 2
+    )  # several refs are taken one by one
+
+
+@pytest.mark.usefixtures("server")
+def test_what_is_harmless_is_pushed(repository: Repository) -> None:
+    """Without resources of ours, with a deleted branch, and with a tag of what is there."""
+    all_committed(repository, {"README.md": "x", "package.json": '{"name": "x"}'})
+    first = repository.run("git push -q origin main")
+    rest = repository.run("git push -q origin main:other; git tag v1; git push -q origin v1; git push -q origin :other")
+
+    assert (first.returncode, rest.returncode) == (0, 0), first.stderr + rest.stderr
+    assert "allowed: 0 changes" in first.stderr
+
+
+def test_a_push_that_cannot_be_read_is_refused(repository: Repository, server: Path) -> None:
+    """A file of the state before is gone on the server, as after a fault of its disk."""
+    all_committed(repository, {"infra/ws.json": CLOSED})
+    repository.run("git push -q origin main")
+    blob = repository.run("git rev-parse HEAD:infra/ws.json").stdout.strip()
+    (server / "objects" / blob[:2] / blob[2:]).unlink()
+    all_committed(repository, {"README.md": "y"})
+    refused = repository.run("git push -q origin main")
+
+    assert refused.returncode == 1
+    assert "main is refused, because its files cannot be read" in refused.stderr
+
+
 # ---------------------------------------------------------------- plans and deployments
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ import pytest
 from policyeng import rego
 from policyeng.engines.embedded import LIMITS
 from policyeng.rego.budget import EvaluationLimits
+from policyeng.rego.builtins import BuiltinError
 from policyeng.rego.values import to_json
+from tests.growth import steps
 
 RESOURCE = {"id": "/A", "type": "T", "name": "box", "xs": list(range(300)), "text": "x" * 5_000, "word": "no number"}
 SNAPSHOT = {"resources": [RESOURCE], "workloads": [{"id": "w"}], "approvals": [{"id": "a"}], "takenAt": "now"}
@@ -335,3 +338,178 @@ def test_a_stored_program_finds_its_constants_in_another_process(tmp_path: Path)
         environ = {**os.environ, "PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", reading, str(stored)]
         assert subprocess.run(command, capture_output=True, text=True, check=True, env=environ).stdout == "True True\n"
+
+
+PATHS = {
+    'data.hooks["test.target"].deny': ["a.b"],
+    'data.hooks["test.target"].deny[0]': "a.b",
+    'data.hooks["test.target"].sizes["é \\"x\\""]': 2,
+    "data.hooks.test.target.deny": "of names",
+    'data["hooks"].test["target"].deny': "of names",
+    "data.hooks.test.missing": None,
+    'data.base["a.b"][1].c': 3,
+    "data.base.a.b": None,
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_is_read_as_rego_writes_it(path: str) -> None:
+    """A name with dots is one name."""
+    modules = {
+        "a.rego": 'package hooks["test.target"]\ndeny := ["a.b"]\nsizes := {"é \\"x\\"": 2}\n',
+        "b.rego": 'package hooks.test.target\ndeny := "of names"\n',
+    }
+    found = rego.compile(modules, {"base": {"a.b": [0, {"c": 3}]}}).query(path, {})
+    assert (None if found is rego.UNDEFINED else found) == PATHS[path]
+
+
+@pytest.mark.parametrize(
+    "path", ["p.deny", "data..deny", "data.p.", "data.p[x]", "data.p[-1]", 'data["p', "data.p-q", "input.x", "datap"]
+)
+def test_what_is_no_path_is_refused(path: str) -> None:
+    """A misspelt path is not a document that has no value."""
+    program = compiled("deny := 1")
+    for ask in (program.query, program.thread().function, program.thread().uncached):
+        with pytest.raises(ValueError, match="is not the path of a rule or document"):
+            ask(path)
+
+
+def dispatching(count: int) -> rego.Program:
+    """A program of as many packages and rules, of which names of the input ask for ten, and one is in error."""
+    modules = {
+        f"t{number}.rego": f"package templates.t{number}\nviolation contains n if {{ some n in input.ns; n > 1 }}\n"
+        for number in range(count)
+    }
+    rules = [f"obj.t{number}.v := {number} if input.ns[_] == 2" for number in range(count)]
+    modules["bad.rego"] = "package templates.bad\nviolation contains to_number(input.word)\n"
+    modules["o.rego"] = "\n".join(["package o", *rules])
+    modules["p.rego"] = (
+        "package p\n"
+        "by_package := {[k, v] | some k in input.names; data.templates[k].violation[v]}\n"
+        "by_rule := {[k, v] | some k in input.names; v := data.o.obj[k].v}\n"
+    )
+    return rego.compile(modules)
+
+
+@pytest.mark.parametrize("rule", ["by_package", "by_rule"])
+def test_what_is_not_asked_for_costs_nothing(rule: str) -> None:
+    """The same number of steps for 10, 40 and 160 packages and rules, and no error of another one."""
+    given = {"names": [f"t{number}" for number in range(10)], "ns": [1, 2, 3], "word": "x"}
+    counted = []
+    for count in (10, 40, 160):
+        program = dispatching(count)
+        assert len(program.query(f"data.p.{rule}", given)) == (20 if rule == "by_package" else 10)
+        thread = program.thread()
+        thread.begin(given)
+        counted.append(steps(lambda: thread.call(thread.function(f"data.p.{rule}"))))  # noqa: B023  # called at once
+    assert counted[0] == counted[1] == counted[2]
+
+
+def test_members_of_a_set_are_not_each_evaluated_by_a_loop() -> None:
+    """After two of them the set is evaluated as a whole: the steps grow with its size, not with its square."""
+    program = rego.compile(
+        {"p.rego": "package p\ns contains x if some x in input.xs\nr if every x in input.xs { s[x] }\n"}
+    )
+    thread = program.thread()
+
+    def work(size: int) -> Callable[[], object]:
+        thread.begin({"xs": [str(number) for number in range(size)]})
+        return lambda: thread.call(thread.function("data.p.r"))
+
+    small, large = (steps(work(size)) for size in (50, 200))
+    assert large < 5 * small
+
+
+NOW = "now := time.now_ns() / 1000000000\n"
+SENT = 'a := http.send({"url": "x"}).x\n'
+REPLACED = {
+    "the time of the evaluation": (f"{NOW}r := now", 1767225600),
+    "a replaced time": (f"{NOW}r := x if x := now with time.now_ns as 5000000000", 5),
+    "both times": (f"{NOW}r := [now, x] if x := now with time.now_ns as 5000000000", [1767225600, 5]),
+    "a value": (SENT + 'r := x if x := a with http.send as {"x": 1}', 1),
+    "a function": (SENT + 'f(request) := {"x": request.url}\nr := x if x := a with http.send as f', "x"),
+    "no call": (SENT + 'r := 1 if input.no else := 2\nt if a with http.send as {"x": 1}', 2),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_a_refused_builtin_may_be_replaced(name: str) -> None:
+    """What the same input gives is the same, so a program that replaces it is accepted."""
+    module, value = REPLACED[name]
+    program = rego.compile({"p.rego": f"package p\n{module}\n"}, has_time=True)
+    for _ in range(2):
+        found = program.query("data.p.r", {"no": False}, "2026-01-01T00:00:00Z")
+        assert found == value
+    assert program.query("data.p.r", {"no": False}, "2026-01-02T00:00:00Z") is not rego.UNDEFINED
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("r := time.now_ns()", "time.now_ns"),
+        (SENT + 'r := a\nt if a with http.send as {"x": 1}', "http.send"),
+        (SENT + 'r := 1 if not a\nt if a with http.send as {"x": 1}', "http.send"),
+    ],
+)
+def test_a_refused_builtin_that_is_called_is_an_error(module: str, name: str) -> None:
+    """Also where errors of builtins are undefined: nothing says what it would give."""
+    program = rego.compile({"p.rego": f"package p\n{module}\n"}, has_time=True)
+    with pytest.raises(
+        rego.EvaluationError, match=f"{name} is refused: put .* or replace it by `with {name} as"
+    ) as raised:
+        program.query("data.p.r", {})
+    assert (raised.value.file, raised.value.code) == ("p.rego", "eval_builtin_error")
+    assert not isinstance(raised.value.__cause__, BuiltinError)
+
+
+def test_the_time_is_refused_where_there_is_none() -> None:
+    """A program that is never given a time refuses it when it is loaded."""
+    with pytest.raises(rego.RegoError, match=r"time\.now_ns is refused: put the time into the input"):
+        rego.compile({"p.rego": "package p\nr := time.now_ns()\n"})
+
+
+CONFLICTS = {
+    "of two rules": (
+        'r := 1 if input.x\nr := "two" if input.x',
+        'rule data.p.r produced conflicting values: 1 at p.rego:2, "two" at p.rego:3',
+    ),
+    "of one rule": (
+        "r := x if some x in [1, 2]",
+        "rule data.p.r produced conflicting values: 1 at p.rego:2, 2 at p.rego:2",
+    ),
+    "of an else": (
+        "r := 1 if input.x\nr := 2 if not input.x\nelse := 3",
+        "rule data.p.r produced conflicting values: 1 at p.rego:2, 3 at p.rego:3",
+    ),
+    "of a function": (
+        "f(x) := x if x\nf(x) := x + 1 if x\nr := f(1)",
+        "function data.p.f produced conflicting values: 1 at p.rego:2, 2 at p.rego:3",
+    ),
+    "of a key": (
+        'r[k] := v if { k := "a"; some v in [1, 2] }',
+        'object keys must be unique: "a" has the values 1 and 2',
+    ),
+    "of long values": (
+        "r := x if some x in [1, numbers.range(1, 100)]",
+        f"1 at p.rego:2, {str(list(range(1, 100)))[:80]}... at p.rego:2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_a_conflict_names_values_and_places(name: str) -> None:
+    """Of both values, so that nobody has to guess which rule gives which."""
+    module, message = CONFLICTS[name]
+    with pytest.raises(rego.EvaluationError, match=re.escape(message)) as raised:
+        compiled(module).query("data.p.r", {"x": 1})
+    assert raised.value.code == "eval_conflict_error"
+
+
+def test_a_rule_at_the_path_of_base_data_names_both() -> None:
+    """Where the rule is, and where in the data the value is."""
+    modules = {"p.rego": "package p\n\nlimits.a.b := 1\n"}
+    with pytest.raises(rego.RegoError) as raised:
+        rego.compile(modules, {"p": {"limits": {"a": 2}}})
+    text = str(raised.value)
+    assert text.startswith("p.rego:3:1: rego_compile_error: conflicting rule for data path p/limits/a/b found\n")
+    assert "hint: the base data has a value at data.p.limits.a: rename the rule data.p.limits.a.b or remove" in text

@@ -99,6 +99,19 @@ CASES = [
     Case("an index of an open list", "r := input.xs[0]", UNDECIDED, "", "/xs"),
     Case("a key that an open object has", "r := input.o.known", 1, "", "/o"),
     Case("a key that an open object may have", "r if not input.o.other", UNDECIDED, "", "/o"),
+    # Parts of documents.
+    Case("a rule next to one that is not known", 'obj.a := 1\nobj.b := input.x\nr := obj[k] if { k := "a" }', 1),
+    Case("a rule that is not known", 'obj.a := 1\nobj.b := input.x\nr := obj[k] if { k := "b" }', UNDECIDED),
+    Case("a rule by an unknown name", "obj.a := 1\nobj.b := 2\nr := obj[input.x]", UNDECIDED),
+    Case("a rule by a name that is passed on", 'obj.a := 1\nr := obj[object.get(input, "x", 1)]', UNDECIDED),
+    Case("each rule of an object", "obj.a.v := input.x\nobj.b.v := 2\nr contains v if { v := obj[_].v }", (2,)),
+    Case("one of the rules of an object", "obj.a.v := input.x\nobj.b.v := 2\nr if { obj[_].v == 2 }", True),
+    Case("none of the rules of an object", "obj.a.v := input.x\nobj.b.v := 2\nr if { obj[_].v == 3 }", UNDECIDED),
+    Case("an object by a known key", "obj[k] := v if { some k, v in input.o }\nr := obj.known", 1, "/o/x"),
+    Case("an object by an unknown key", "obj[k] := v if { some k, v in input.o }\nr := obj.x", UNDECIDED, "/o/x"),
+    Case("a known rule of an object", 'obj[k] := 1 if { k := "a" }\nobj[k] := input.x if { k := "b" }\nr := obj.a', 1),
+    Case("a member of a set", "s contains x if { some x in input.xs }\nr if s[3]", True, "/xs/1"),
+    Case("no member of a set", 's contains x if { some x in input.xs }\nr if s["w"]', UNDECIDED, "/xs/1"),
     # object.get.
     Case("a carried marker", 'r if { object.get(input, "x", null); input.one == 1 }', UNDECIDED),
     Case("a carried marker that nothing reads", 'r if { y := object.get(input, "x", null); input.one == 1 }', True),
@@ -501,7 +514,7 @@ def test_what_is_read_as_a_whole() -> None:
 
 
 #: What has no function, because the compiler writes it in the place of the call.
-IN_PLACE = {"assign", "eq", "internal.test_case", "print"}
+IN_PLACE = {"assign", "eq", "internal.test_case", "print", "rego.metadata.chain", "rego.metadata.rule"}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=range(len(OPERATIONS)))

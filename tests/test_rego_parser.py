@@ -77,10 +77,15 @@ BROKEN = {
         "                ^\n  hint: a `}` is missing for the one that line 2 opens"
     ),
     'package a\np := "x\n': 'a.rego:2:6: rego_parse_error: non-terminated string\n  p := "x\n       ^',
-    "package a\np { 1 }\n": "a.rego:2:1: rego_parse_error: `if` keyword is required before rule body\n  p { 1 }\n  ^",
+    "package a\np { 1 }\n": (
+        "a.rego:2:1: rego_parse_error: `if` keyword is required before rule body\n  p { 1 }\n  ^\n"
+        "  hint: write `p ... if { ... }`; the module is read as Rego v1"
+    ),
     "package a\np[x] { x := 1 }\n": (
         "a.rego:2:1: rego_parse_error: `if` keyword is required before rule body\n  p[x] { x := 1 }\n  ^\n"
-        "a.rego:2:1: rego_parse_error: `contains` keyword is required for partial set rules\n  p[x] { x := 1 }\n  ^"
+        "  hint: write `p ... if { ... }`; the module is read as Rego v1\n"
+        "a.rego:2:1: rego_parse_error: `contains` keyword is required for partial set rules\n  p[x] { x := 1 }\n  ^\n"
+        "  hint: write `p contains member if { ... }`"
     ),
     "package a\nimport input.if\n": (
         "a.rego:2:8: rego_parse_error: unexpected import path, must not end with a keyword, got: if\n"

@@ -114,6 +114,7 @@ else := true
 
 testing if false
 """
+BRACKETS = 'package acme["words.rego"]["x-y"]\ntest_brackets if true\n'
 FILES = {"acme/named/named.rego": POLICY, "acme/words.rego": WORDS, "acme/words_test.rego": TESTS}
 OUTCOMES = {"fail": "failed", "error": "error", "skip": "skipped"}
 
@@ -152,10 +153,11 @@ def test_our_own_tests_pass_as_with_opa(opa: Path) -> None:
 
 def test_outcomes_are_those_of_opa(opa: Path, tmp_path: Path) -> None:
     """Tests that fail in every way, that are to do, that have cases, and two of one name."""
-    folder = write(tmp_path, FILES)
+    folder = write(tmp_path, {**FILES, "acme/brackets_test.rego": BRACKETS})
 
     ours = outcomes_of(folder)
 
+    assert ('data.acme["words.rego"]["x-y"].test_brackets', 2) in ours
     assert ours == outcomes_of_opa(opa, str(folder))
     assert set(ours.values()) == {"passed", "failed", "error", "skipped"}
 

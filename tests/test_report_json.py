@@ -54,7 +54,7 @@ def test_the_form_is_the_documented_one() -> None:
     report = json.loads(render(SAMPLES["every outcome"]))
     assert list(report) == [
         "reportVersion", "bundle", "snapshot", "asOf", "engine", "exitCode", "summary", "findings", "problems",
-        "settings", "frameworks", "evidence", "failOn", "strictUnknown",
+        "settings", "frameworks", "evidence", "failOn", "strictUnknown", "ledger",
     ]  # fmt: skip
     assert list(report["bundle"]) == ["name", "revision", "digest"]
     assert list(report["snapshot"]) == ["scope", "takenAt", "digest"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -93,6 +94,88 @@ def test_denied_changes_and_dry_runs_do_not_count(service: Service) -> None:
     assert response.json()["allowed"]
     assert own.allowed.entries == ()
     assert send_to(service, "/v1/admit", {"change": resource("a"), "dryRun": "yes"}).status_code == 422
+
+
+def test_a_change_without_effect_does_not_count(service: Service) -> None:
+    """What is as it was, where it was read does not matter; what takes back an allowed change has an effect."""
+    first, second = resource("a", x=1), resource("a", x=2)
+    service.state = Watched("state", lambda: state_of(first, since=NOW), ())
+    same = {"properties": first["properties"], "type": first["type"], "id": first["id"]}
+    for change in (first, same, [first], {"operation": "patch", "id": first["id"], "patch": {"properties": {"x": 1}}}):
+        assert admitted(service, change)
+        assert service.allowed.entries == ()
+    both = [{"operation": "replace", "resource": one} for one in (first, second)]
+    for change, count in (
+        (second, 1),
+        (second, 1),
+        (both, 2),
+        (first, 1),
+        (first["id"], 2),
+        (first["id"], 2),
+    ):
+        assert admitted(service, change)
+        assert len(service.allowed.entries) == count, change
+
+
+LONG = f"{resource('x')['id']}/computes/{'secret' * 500}"
+#: What callers may send that is refused, undecided or without effect later.
+ODD: tuple[object, ...] = (
+    *("x", json.dumps(resource("a")), "secret" * 1000, ["secret"], {"secret": 1}, [resource("a"), "secret"]),
+    *(LONG, [LONG], {"operation": "delete", "id": LONG}, {"operation": "patch", "id": LONG, "patch": {"secret": 1}}),
+    *({**resource("secret"), "type": "x/y"}, {"changes": [resource("secret"), {"operation": "secret"}]}),
+)
+
+
+@pytest.mark.parametrize("change", ODD, ids=lambda change: str(change)[:40])
+def test_nothing_of_a_refused_change_is_shown_to_others(service: Service, change: object) -> None:
+    """Neither in decisions nor to users of kubectl; and nothing of it counts."""
+    alone = [send_to(service, "/v1/admit", {"change": resource("b"), "dryRun": True}).json(), shown_to_kubectl(service)]
+    refused = send_to(service, "/v1/admit", change)
+    assert refused.status_code in (400, 422) or refused.json()["exitCode"] == 2
+    assert len(refused.json().get("detail", "")) < 500
+    assert all(len(problem["place"]) < 600 for problem in refused.json().get("problems", ()))
+    assert service.allowed.entries == ()
+    later = [send_to(service, "/v1/admit", {"change": resource("b"), "dryRun": True}).json(), shown_to_kubectl(service)]
+
+    assert [without_ids(one) for one in later] == [without_ids(one) for one in alone]
+    assert "secret" not in json.dumps(later)
+
+
+def test_an_allowed_change_that_cannot_be_made_any_more_is_no_problem_of_others(service: Service) -> None:
+    """Of a state that was read again and no longer contains what was patched, deleted or deployed."""
+    deployment = {
+        "id": f"{GROUP}/providers/Microsoft.Resources/deployments/secret",
+        "type": "Microsoft.Resources/deployments",
+        "properties": {"templateLink": {"uri": "https://secret"}},
+    }
+    service.state = Watched("state", lambda: state_of(resource("a"), resource("b"), since=NOW), ())
+    stated = {"operation": "patch", "id": resource("a")["id"], "patch": {"tags": {"secret": "1"}}}
+    assert admitted(service, stated)
+    assert admitted(service, resource("b")["id"])
+    entries = service.allowed.entries
+    assert len(entries) == 2
+    change = Change(operation=Operation.REPLACE, id=str(deployment["id"]), resource=deployment)
+    more = (*entries, entries[0]._replace(change=change))
+    service.allowed._kept.replace(lambda kept: kept._replace(entries=more))
+    service.state = Watched("state", lambda: empty(NOW), ())
+    response = send_to(service, "/v1/admit", resource("c"))
+
+    assert (response.json()["allowed"], response.json()["problems"]) == (True, [])
+    assert "warnings" not in shown_to_kubectl(service)
+    assert "secret" not in response.text
+
+
+def shown_to_kubectl(service: Service) -> JsonObject:
+    """The response to a creation that is not made."""
+    review = review_of("CREATE", named("b"), dryRun=True)
+    response: JsonObject = send_to(service, "/v1/admission-review", review).json()["response"]
+    return response
+
+
+def without_ids(response: JsonObject) -> JsonObject:
+    """A response without what is of one request."""
+    left = {key: value for key, value in response.items() if key not in ("decisionId", "stateAgeSeconds", "asOf")}
+    return left | {"auditAnnotations": {**left.get("auditAnnotations", {}), "decision-id": ""}}
 
 
 def test_what_an_operator_writes_without_changing_azure_does_not_count(service: Service) -> None:

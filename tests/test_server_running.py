@@ -185,6 +185,48 @@ def test_a_connection_that_is_not_accepted_yet_is_served(tmp_path: Path) -> None
     assert response.startswith(b"HTTP/1.1 200 OK")
 
 
+#: Headers of a request to decide, and the status of the response.
+HEADERS = [
+    ("Host: x", 200),
+    ("Host: x:8181", 200),
+    ("Host: [::1]:8181", 200),
+    ("Host:", 200),
+    ("Host: x\r\nExpect: 100-continue", 200),
+    ("Accept: */*", 400),
+    ("Host: x\r\nHost: x", 400),
+    ("Host: x\r\nHost: y", 400),
+    ("Host: a@b/../c", 400),
+    ("Host: a b", 400),
+    ("Host: x:port", 400),
+    ("Host: [::1", 400),
+    ("Host: x\r\nContent-Type: text/plain", 400),
+    ("Host: x\r\nContent-Type: application/json", 400),
+    ("Host: x\r\nExpect: 200-ok", 417),
+]
+
+
+def test_headers_that_others_may_understand_differently_are_refused(folder: Path) -> None:
+    """The text of the request as it is sent, since a client would not send it; the connection ends with it."""
+    body = orjson.dumps({"snapshotVersion": 1, "resources": []})
+    with running(folder, "--snapshot", "state.json") as (_, address):
+        host, _, port = address.removeprefix("http://").partition(":")
+        for headers, status in HEADERS:
+            lines = (
+                "POST /v1/check HTTP/1.1",
+                headers,
+                "Content-Type: application/json",
+                f"Content-Length: {len(body)}",
+            )
+            connection = socket.create_connection((host, int(port)), timeout=60)
+            connection.sendall("\r\n".join((*lines, "Connection: close", "", "")).encode() + body)
+            response = received(connection)
+            first = response.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").split(b"\r\n", 1)[0]
+            assert first.split()[1] == str(status).encode(), (headers, response)
+        connection = socket.create_connection((host, int(port)), timeout=60)
+        connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        assert received(connection).split()[1] == b"200"
+
+
 @pytest.mark.slow
 def test_a_killed_server_leaves_whole_lines(folder: Path) -> None:
     """But for the last one; the next server takes it away and reports it."""

@@ -190,8 +190,8 @@ def test_a_found_file_without_resources_is_skipped(here: Path, document: object,
     inputs = read_inputs(["d"])
     [named] = read_inputs(["d/other.json"]).problems
     assert inputs.problems == ()
-    [skipped] = inputs.skipped
-    assert skipped.file == "d/other.json"
+    [skipped] = inputs.ledger
+    assert skipped.place == "d/other.json"
     assert named.level == "error"
     assert named.message.startswith(skipped.reason)
     assert skipped.reason.startswith(reason)
@@ -211,7 +211,7 @@ def test_a_found_file_that_is_broken_is_an_error(here: Path) -> None:
         ("error", "d/b.json"),
         ("error", "d/d.yaml"),
     ]
-    assert [skipped.file for skipped in inputs.skipped] == ["d/c.yaml"]
+    assert [skipped.place for skipped in inputs.ledger] == ["d/c.yaml"]
 
 
 def test_one_id_twice_in_a_file_is_an_error_that_names_both_places(here: Path) -> None:
@@ -397,7 +397,7 @@ def test_files_written_by_windows_are_read(here: Path, encoding: str, name: str)
         read_inputs([other / name]),
         read_inputs(["-"], stdin=(other / name).read_bytes()),
     ):
-        assert (read.problems, read.skipped) == ((), ())
+        assert (read.problems, read.ledger) == ((), ())
         assert read.snapshot.resources == expected.snapshot.resources
         places = [(origin.line, origin.column) for origin in read.snapshot.origins.values()]
         assert places == [(origin.line, origin.column) for origin in expected.snapshot.origins.values()]
@@ -415,7 +415,7 @@ def test_an_encoding_that_is_not_read_is_an_error_in_a_directory(here: Path, enc
 
     message = "encoded as UTF-16 or UTF-32; save it as UTF-8"
     assert [problem.place for problem in read.problems if message in problem.message] == ["cut.json:1:1", f"{name}:1:1"]
-    assert [skipped.file for skipped in read.skipped] == ["other.json"]
+    assert [skipped.place for skipped in read.ledger] == ["other.json"]
 
 
 def test_a_directory_of_a_repository_is_read_without_its_other_files(here: Path) -> None:
@@ -459,7 +459,7 @@ def test_a_directory_of_a_repository_is_read_without_its_other_files(here: Path)
 
     assert ids(read.snapshot.resources) == ["a"]
     assert read.problems == ()
-    assert sorted(skipped.file for skipped in read.skipped) == sorted([*other, *texts])
+    assert sorted(skipped.place for skipped in read.ledger) == sorted([*other, *texts])
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,6 @@ COMMAND_OUTPUT: JsonObject = {
         {"data": [RESOURCE], "count": 1, "totalRecords": 1},
         {"nodes": []},
         {"parameters": {}, "responses": {"200": {"body": {"data": [RESOURCE], "totalRecords": 1}}}},
-        {"value": [RESOURCE], "$schema": "x"},
         {},
         [1],
         "text",

@@ -76,7 +76,9 @@ def accesses(inputs: Inputs) -> dict[str, object]:
 
 def skipped(inputs: Inputs, folder: Path) -> dict[str, str]:
     """Why a file is skipped, without the folder."""
-    return {str(Path(file).relative_to(folder)): reason.replace(f"{folder}/", "") for file, reason in inputs.skipped}
+    return {
+        str(Path(entry.place).relative_to(folder)): entry.reason.replace(f"{folder}/", "") for entry in inputs.ledger
+    }
 
 
 # ---------------------------------------------------------------- once

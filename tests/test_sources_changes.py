@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[object, str]] = {
         "/resource: the change names `/subscriptions/s",
     ),
     "no resource at all": ([{"operation": "create", "resource": {"id": 1}}], "/0/resource: not a resource, because"),
-    "an id in a list": (["ws"], "/0: `id` is not the full ARM id"),
+    "a text in a list": (["ws"], "/0: a text is a change only if it is the full ARM id of a resource to delete: `ws`"),
     "a number in a list": (["/subscriptions/s", 7], "/1: not a change: expected an object, found a number"),
     "nothing": ({"snapshotVersion": 1, "resources": []}, "the documents contain no changes"),
     "another document": ({"name": "x"}, "unsupported format"),

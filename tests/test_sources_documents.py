@@ -103,9 +103,9 @@ def test_a_mixed_bundle_evaluates_resources_and_documents(tmp_path: Path) -> Non
 def test_without_policies_for_documents_nothing_changes(tmp_path: Path) -> None:
     """Unrelated YAML is skipped, and the snapshot has no documents."""
     write(tmp_path, {"w.json": json.dumps(workspace()), "k.yaml": "bad: ["})
-    snapshot, problems, _, _, skipped = read_inputs([tmp_path])
+    snapshot, problems, _, _ = read_inputs([tmp_path])
     assert (snapshot.documents, problems) == ((), ())
-    assert [one.file for one in skipped] == [str(tmp_path / "k.yaml")]
+    assert [one.place for one in snapshot.ledger] == [str(tmp_path / "k.yaml")]
 
 
 def test_the_digest_of_a_snapshot_covers_its_documents(tmp_path: Path) -> None:

@@ -1330,7 +1330,7 @@ def test_real_files(folder: str, files: int, read: int, resources: int, nothing:
     assert len(every) == files
     assert sum(bool(each.snapshot.resources) for each in every) == read
     assert sum(len(each.snapshot.resources) for each in every) == resources
-    assert sum(bool(each.skipped) for each in every) == nothing
+    assert sum(bool(each.ledger) for each in every) == nothing
     assert sum(bool(each.problems) for each in every) == refused
 
 

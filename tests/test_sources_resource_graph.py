@@ -321,7 +321,7 @@ def test_real_files() -> None:
 
     assert len(every) == 61
     assert sum(bool(each.snapshot.resources) for each in every) == 32
-    assert sum(bool(each.skipped) for each in every) == 9
+    assert sum(bool(each.ledger) for each in every) == 9
     refused = [problem.message for each in every for problem in each.problems if not each.snapshot.resources]
     assert sum("a row without `id`" in message for message in refused) == 10
     assert sum("an example of the REST API whose responses have no body" in message for message in refused) == 3

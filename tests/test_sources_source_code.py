@@ -72,7 +72,7 @@ def test_generated_files_are_read_in_place_of_their_source(
     inputs = read(tmp_path, files)
 
     assert [problem for problem in inputs.problems if problem.level == "error"] == []
-    reasons = {Path(skipped.file).relative_to(tmp_path).as_posix(): skipped.reason for skipped in inputs.skipped}
+    reasons = {Path(skipped.place).relative_to(tmp_path).as_posix(): skipped.reason for skipped in inputs.ledger}
     assert reasons[source] == (f"`{tmp_path / made}` is read instead; it is assumed to be up to date")
 
 
@@ -113,7 +113,7 @@ def test_source_code_of_something_else_is_skipped(tmp_path: Path) -> None:
     inputs = read(tmp_path, {"main.tf": 'resource "azurerm_dns_zone" "z" {}\n', "ws.json": TEMPLATE})
 
     assert [problem for problem in inputs.problems if problem.level == "error"] == []
-    assert len(inputs.skipped) == 1
+    assert len(inputs.ledger) == 1
 
 
 def test_a_state_gives_way_to_the_plan_next_to_it(tmp_path: Path) -> None:
@@ -122,8 +122,19 @@ def test_a_state_gives_way_to_the_plan_next_to_it(tmp_path: Path) -> None:
 
     assert len(inputs.snapshot.resources) == 1
     assert not inputs.problems
-    assert [Path(skipped.file).name for skipped in inputs.skipped] == ["state.json"]
+    assert [Path(skipped.place).name for skipped in inputs.ledger] == ["state.json"]
+    assert [skipped.relevant for skipped in inputs.ledger] == [False]
     assert len(read_inputs([tmp_path / "state.json"]).snapshot.resources) == 1
+
+
+def test_a_plan_of_other_resources_hides_no_state(tmp_path: Path) -> None:
+    """The state has a resource that the plan does not know of, so leaving it out is relevant."""
+    values = {**WORKSPACE["values"], "id": f"/subscriptions/s/resourceGroups/rg/providers/{ML}/ws"}
+    state = {**STATE, "values": {"root_module": {"resources": [{**WORKSPACE, "values": values}]}}}
+    known = read(tmp_path, {"plan.json": {**PLAN, "prior_state": state}, "state.json": state})
+    other = read(tmp_path, {"plan.json": {**PLAN, "prior_state": STATE}, "state.json": state})
+
+    assert [entry.relevant for each in (known, other) for entry in each.ledger] == [False, True]
 
 
 def test_links_are_not_read_twice_and_those_to_directories_are_reported(tmp_path: Path) -> None:
@@ -136,7 +147,7 @@ def test_links_are_not_read_twice_and_those_to_directories_are_reported(tmp_path
 
     assert [Path(file).name for file in inputs.files] == ["main.json"]
     assert not inputs.problems
-    assert [(Path(skipped.file).name, skipped.reason[:21]) for skipped in inputs.skipped] == [
+    assert [(Path(skipped.place).name, skipped.reason[:21]) for skipped in inputs.ledger] == [
         ("all", "a link to a directory")
     ]
 
@@ -147,7 +158,7 @@ def test_broken_json_of_something_else_is_skipped(content: str, tmp_path: Path) 
     (tmp_path / "tsconfig.json").write_text(content)
     inputs = read(tmp_path, {"main.json": TEMPLATE})
     assert not inputs.problems
-    assert [Path(skipped.file).name for skipped in inputs.skipped] == ["tsconfig.json"]
+    assert [Path(skipped.place).name for skipped in inputs.ledger] == ["tsconfig.json"]
 
     (tmp_path / "tsconfig.json").write_text('{"resources": [{"type": "Microsoft.Network/virtualNetworks",}]}')
     assert [problem.level for problem in read_inputs([tmp_path]).problems] == ["error"]
@@ -158,4 +169,4 @@ def test_a_state_stays_next_to_a_plan_that_was_made_without_one(tmp_path: Path) 
     inputs = read(tmp_path, {"plan.json": EMPTY, "state.json": STATE})
 
     assert len(inputs.snapshot.resources) == 1
-    assert "state.json" not in [Path(skipped.file).name for skipped in inputs.skipped]
+    assert "state.json" not in [Path(skipped.place).name for skipped in inputs.ledger]

@@ -218,6 +218,6 @@ def test_every_real_file_is_read_or_refused(folder: str) -> None:
             assert ["terraform show -json" in problem.message for problem in found.problems] == [True]
         else:
             assert not [problem for problem in found.problems if problem.level == "error"]
-            assert bool(found.read) is not bool(found.skipped)
+            assert bool(found.read) is not bool(found.ledger)
     read_whole = sum(len(found.snapshot.resources) for found in inputs.values())
     assert read_whole == {"terraform_plan_json": 2, "terraform": 0}[folder]

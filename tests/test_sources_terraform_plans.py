@@ -501,6 +501,22 @@ def test_an_update_is_merged_over_its_target() -> None:
     assert "states only its changes" in alone.carried.reason
 
 
+def test_null_in_a_body_is_absence_and_in_an_update_removes() -> None:
+    """Azapi sends null, which ARM takes as if the member was not there; of an update that is over what was there."""
+    update = {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/notebook"}
+    body = {"properties": {"properties": {"vmSize": None, "idleTimeBeforeShutdown": "PT30M"}}}
+    [merged] = read(
+        plan([resource("azapi_update_resource", {**update, "body": body}), resource(CI, INSTANCE)])
+    ).resources
+    assert (at(merged, f"{C}/vmSize"), at(merged, f"{C}/idleTimeBeforeShutdown")) == (..., "PT30M")
+
+    for stated in (body, json.dumps(body)):
+        values = {"type": API, "name": "c", "parent_id": WORKSPACE_ID, "body": stated, "tags": {"a": None, "b": "c"}}
+        [placed] = read(plan([resource("azapi_resource", values)])).resources
+        assert placed.resource["properties"]["properties"] == {"idleTimeBeforeShutdown": "PT30M"}
+        assert placed.resource["tags"] == {"b": "c"}
+
+
 def test_an_unknown_update_makes_its_target_unreadable() -> None:
     """The value to set is known only after apply."""
     update = resource("azapi_update_resource", {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/cpu"})

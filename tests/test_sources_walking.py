@@ -30,7 +30,7 @@ def names(read: Inputs) -> list[str]:
 
 def skipped(read: Inputs) -> dict[str, str]:
     """The skipped files, with the beginning of the reason."""
-    return {one.file: one.reason.split(";")[0].split(" (")[0] for one in read.skipped}
+    return {one.place: one.reason.split(";")[0].split(" (")[0] for one in read.ledger}
 
 
 def test_gitignore_files_apply_below_their_folders(here: Path) -> None:
@@ -118,7 +118,7 @@ def test_links_do_not_lead_out_of_a_directory(here: Path) -> None:
         "d/loop.json": "a link to itself",
         "d/out.json": "a link to outside of the directory",
     }
-    assert not any("root" in one.reason for one in read.skipped)
+    assert not any("root" in one.reason for one in read.ledger)
 
 
 def test_files_that_other_options_name_are_no_input(here: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
     loose, tight = (evaluate(bundle, partial, as_of=AS_OF, strict_unknown=each) for each in (False, True))
 
     assert (loose.exit_code, tight.exit_code) == (0, 1)
-    assert [problem.message.rpartition(": ")[2] for problem in tight.problems] == ["forbidden"]
+    assert [(entry.reason, entry.relevant) for entry in tight.ledger] == [("computes: forbidden", True)]
     assert describe_exit_code(tight) == "FAILED: 1 unread part of the inputs (--strict-unknown)"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policyeng.admission.admit import admit
+from policyeng.admission.admit import admit, list_effective
 from policyeng.admission.changes import Changes, changes_of
 from policyeng.admission.decide import AdmissionOptions, decided_wholly
 from policyeng.admission.session import AdmissionSession
@@ -10,4 +10,13 @@ from policyeng.admission.session import AdmissionSession
 #: The earlier name, which users import.
 Basis = AdmissionSession
 
-__all__ = ["AdmissionOptions", "AdmissionSession", "Basis", "Changes", "admit", "changes_of", "decided_wholly"]
+__all__ = [
+    "AdmissionOptions",
+    "AdmissionSession",
+    "Basis",
+    "Changes",
+    "admit",
+    "changes_of",
+    "decided_wholly",
+    "list_effective",
+]

@@ -9,12 +9,13 @@ from threading import Lock
 
 import orjson
 
-from policyeng.admission.changes import Changes, changes_of
+from policyeng.admission.changes import Changes, changes_of, prepare_changes
 from policyeng.admission.decide import AdmissionOptions, decided_wholly
+from policyeng.admission.decision import with_problems
 from policyeng.admission.session import AdmissionSession
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
-from policyeng.models import Blame, Decision, Enforcement, Exemption, JsonObject, Severity, Snapshot
+from policyeng.models import Blame, Change, Decision, Enforcement, Exemption, JsonObject, Severity, Snapshot
 
 #: The largest number of cached sessions.
 _MAX_SESSIONS = 4
@@ -27,6 +28,7 @@ def admit(
     *,
     as_of: datetime,
     before: Changes = (),
+    remembered: Sequence[Change] = (),
     exemptions: Sequence[Exemption] = (),
     parameters: Mapping[str, JsonObject] | None = None,
     engine: str = "embedded",
@@ -46,23 +48,25 @@ def admit(
     Args:
         bundle: the policies to evaluate.
         snapshot: the state before the change.
-        change: a resource to create or replace, an id to delete, a `Change`, or several of these, made together.
+        change: what `policyeng.load_changes` returns; or a document with changes in any format, `Change` objects, or
+            the id of a resource to delete. All of it is made together.
         as_of: the evaluation time; UTC if it has no time zone.
         before: changes that are already made; their failures do not deny this change. The decision names the state
-            without them.
+            without them. `()` for none.
+        remembered: changes that others made before these; what is wrong with them is no problem of this change.
         exemptions: accepted failures; a failure does not deny until its exemption expires.
         parameters: values that replace the defaults, by policy id.
         engine: the engine that evaluates Rego, one of `policyeng.engines.ENGINES`.
         opa: the OPA server of the engine `opa`; by default a private server is started.
         fail_on: the lowest severity that denies; failures below it warn.
-        strict_unknown: count unknown findings as failures.
+        strict_unknown: count unknown findings, and relevant entries of the ledger, as failures.
         modes: how failures are enforced; by default they deny.
         blame: whether earlier failures on changed resources also deny.
         standing: list all earlier failures and errors that do not deny, not only those on changed resources. This does
             not affect whether the change is allowed.
 
     Raises:
-        InputError: the change is not well formed.
+        InputError: nothing in the change can be read as one, it states none, or something in `before` cannot be read.
         UsageError: a parameter, the engine or a mode does not exist or is not valid.
         EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
@@ -77,10 +81,25 @@ def admit(
         blame=blame,
         standing=standing,
     )
-    if engine != "embedded":
-        changes, earlier = (changes_of(one, bundle.spellings) for one in (change, before))
-        return decided_wholly(bundle, snapshot, changes, options, parameters, earlier)
-    return _SESSIONS.session(bundle, snapshot, parameters or {}).decide(change, options, before)
+    if engine == "embedded":
+        return _SESSIONS.session(bundle, snapshot, parameters or {}).decide(change, options, before, remembered)
+    read = prepare_changes(change, bundle.spellings)
+    earlier = changes_of(before, bundle.spellings)
+    decision = decided_wholly(bundle, snapshot, read.changes, options, parameters, earlier, remembered)
+    return with_problems(decision, read.problems, read.ledger, strict_unknown=strict_unknown)
+
+
+def list_effective(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    changes: Sequence[Change],
+    *,
+    before: Sequence[Change] = (),
+    remembered: Sequence[Change] = (),
+    parameters: Mapping[str, JsonObject] | None = None,
+) -> list[Change]:
+    """Return the changes that change the state; the arguments are as for `admit`."""
+    return _SESSIONS.session(bundle, snapshot, parameters or {}).list_effective(changes, before, remembered)
 
 
 class _PendingSession:

@@ -7,23 +7,23 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
-from typing import Any, Literal, NamedTuple
+from itertools import groupby, islice
+from typing import Literal, NamedTuple
 
-import orjson
-from pydantic import ValidationError
-
-from policyeng.errors import InputError, suggest_nearest
+from policyeng.errors import InputError
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes
 from policyeng.facts import managed_networks
 from policyeng.facts.arm_casing import NO_SPELLINGS, REMOVE_ONE, Spellings, as_arm_reads, describe_duplicate
 from policyeng.facts.ids import fold_id, is_at_or_under, types_of
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
+from policyeng.frozen import replace
 from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Origin, Problem, Snapshot, lowered
 from policyeng.parsing.json_pointer import merged, value_at
 from policyeng.parsing.json_text import require_readable, shortened
+from policyeng.sources import ChangesRead, read_document
 from policyeng.sources.arm_template import Contents
-from policyeng.sources.parsed import ParsedDocument, Placed
+from policyeng.sources.discovery import name_document
+from policyeng.sources.parsed import ParsedDocument, Placed, raise_errors
 from policyeng.sources.templates import APPLICATION, DEPLOYMENT, STACK, carrier_of, member
 
 _PUTS = (Operation.CREATE, Operation.REPLACE)
@@ -213,18 +213,27 @@ def _delete_unnamed(
 
 
 def _problem(level: Literal["error", "warning"], message: str, change: Change) -> Problem:
-    return Problem(level=level, message=message, place=change.id)
+    return Problem(level=level, message=message, place=shortened(change.id, _LONGEST_PLACE))
 
 
-#: Accepted forms: changes, resources to create or replace, or ids to delete; one of them or several.
-Changes = Change | Mapping[str, object] | str | Sequence["Change | Mapping[str, object] | str"]
+#: What `policyeng.load_changes` returns, changes, a parsed document with changes in any format, or the id of a resource
+#: to delete.
+Changes = ChangesRead | Change | Mapping[str, object] | str | Sequence["Change | Mapping[str, object] | str"]
+
+#: ids in a problem are shortened to this length.
+_LONGEST_PLACE = 512
 
 #: The members of a snapshot that correspond to the fields of `Notes`.
 _NOTES = ("unreadable", "carried", "origins")
 
 _PLACE = "change"
+_DOCUMENT = "<change>"
 _DELETED = "it is deleted as a separate resource, and the setting that then applies is unknown"
-_REMEDY = 'give a resource with `id` and `type`, an id to delete, or `{"operation": ..., "id": ..., ...}`'
+_REMEDY = "make changes with `policyeng.load_changes`"
+_NOT_THERE = (
+    "the state does not contain the resource to delete, so what its deletion affects is not known; "
+    "add it to the state, or leave the deletion out"
+)
 
 
 class After(NamedTuple):
@@ -232,7 +241,7 @@ class After(NamedTuple):
 
     Attributes:
         changed: lower-case ids that the changes name, deleted or not.
-        problems: an error for every change that cannot be made, and a warning for one without effect.
+        problems: as in `ChangedResources`.
     """
 
     snapshot: Snapshot
@@ -247,7 +256,7 @@ class ChangedResources(NamedTuple):
         becomes: the later state of each resource that changes, comes or goes.
         changed: the ids that the changes name.
         fresh: the ids that are replaced or deleted, so that their earlier notes no longer apply.
-        problems: as in `After`.
+        problems: an error for every change that cannot be made, and warnings.
     """
 
     becomes: Mapping[str, Becomes]
@@ -260,35 +269,68 @@ class ChangedResources(NamedTuple):
 NOTHING_MADE = ChangedResources({}, frozenset(), frozenset(), ())
 
 
-def changes_of(given: Changes, spellings: Spellings = NO_SPELLINGS) -> tuple[Change, ...]:
-    """Parse changes from a program or a document.
+def changes_of(changes: Changes, spellings: Spellings = NO_SPELLINGS) -> tuple[Change, ...]:
+    """Read changes that were made already completely or fail; see `prepare_changes`. An empty list is none.
+
+    Raises:
+        InputError: something is not a change; the error has its position and a remedy.
+    """
+    if isinstance(changes, list | tuple) and not changes:
+        return ()
+    read = prepare_changes(changes, spellings)
+    raise_errors(read.problems)
+    return read.changes
+
+
+def prepare_changes(changes: Changes, spellings: Spellings) -> ChangesRead:
+    """Return changes as ARM reads them, with the problems of reading them.
 
     Member names in their resources and patches are normalized, because ARM ignores their case.
 
     Args:
-        given: a change, or several.
+        changes: what was read, `Change` objects, a document with changes, or the id of a resource to delete.
         spellings: the names that policies read, as in `Bundle.spellings`.
 
     Raises:
-        InputError: a change is not well formed; the error has its position and a remedy.
+        InputError: nothing is a change, or a change is not well formed; the error has its position and a remedy.
     """
-    listed = [*given] if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    places = [_PLACE] if len(listed) == 1 else [f"{_PLACE} {number}" for number in range(1, len(listed) + 1)]
-    return tuple(
-        as_arm_reads_it(_change(one, place), place, spellings) for one, place in zip(listed, places, strict=True)
+    read = _read(changes)
+    if len(read) == 1:
+        change = as_arm_reads_it(read.changes[0], _PLACE, spellings)
+        return read if change is read.changes[0] else replace(read, changes=(change,))
+    spelled = tuple(
+        as_arm_reads_it(change, f"{_PLACE} {number}", spellings) for number, change in enumerate(read.changes, 1)
     )
+    return replace(read, changes=spelled)
 
 
-def _change(given: Change | Mapping[str, object] | str, place: str) -> Change:
-    if isinstance(given, str):
-        given = {"operation": Operation.DELETE, "id": given}
-    elif isinstance(given, Mapping) and "operation" not in given:
-        _require_resource(given, place)
-        given = {"operation": Operation.REPLACE, "id": given["id"], "resource": dict(given)}
-    if not isinstance(given, Change | Mapping):
-        raise InputError("this is not a change", place=(place,), remedy=_REMEDY)
-    change = given if isinstance(given, Change) else _validated(given, place)
-    if change.operation in (Operation.CREATE, Operation.REPLACE):
+def _read(changes: Changes) -> ChangesRead:
+    """Read what is not a `Change` yet; the order stays."""
+    if isinstance(changes, ChangesRead):
+        return changes
+    listed = [changes] if isinstance(changes, Change) else changes
+    if not isinstance(listed, list | tuple) or not any(isinstance(entry, Change) for entry in listed):
+        return read_document(listed, _DOCUMENT)
+    found = ChangesRead(())
+    for is_change, entries in groupby(listed, key=lambda entry: isinstance(entry, Change)):
+        if is_change:
+            checked = [
+                _check_change(change, f"{_PLACE} {number}") for number, change in enumerate(entries, len(found) + 1)
+            ]
+            found = replace(found, changes=(*found.changes, *checked))
+        else:
+            read = read_document([*entries], _DOCUMENT)
+            found = ChangesRead((*found.changes, *read.changes), (*found.problems, *read.problems))
+    return found
+
+
+def _check_change(change: Change, place: str) -> Change:
+    """Return a change that a program made.
+
+    Raises:
+        InputError: its resource or patch is not one of its operation.
+    """
+    if change.operation in _PUTS:
         _require_resource(change.resource, place)
         _require_same(change.id, change.resource or {}, place)
         _require_json(change.resource, place)
@@ -297,38 +339,6 @@ def _change(given: Change | Mapping[str, object] | str, place: str) -> Change:
             raise InputError("a patch of a resource is a JSON object", place=(place, "/patch"), remedy=_REMEDY)
         _require_json(change.patch, place)
     return change
-
-
-def _validated(given: Mapping[str, object], place: str) -> Change:
-    operation = given.get("operation")
-    known = [str(operation) for operation in Operation]
-    if not isinstance(operation, str) or lowered(operation) not in known:
-        meant = suggest_nearest(str(operation), known)
-        remedy = "the operations are " + ", ".join(f"`{name}`" for name in known)
-        raise InputError(f"there is no operation `{operation}`{meant}", place=(place, "/operation"), remedy=remedy)
-    written = {"create": "resource", "replace": "resource", "patch": "patch"}
-    described = {"operation", "id", written.get(lowered(operation), "id")}
-    if surplus := sorted(set(given) - described - {"unreadable", "carried"}):
-        message = f"a {lowered(operation)} has no `{surplus[0]}`{suggest_nearest(surplus[0], described)}"
-        raise InputError(message, place=(place,), remedy=_REMEDY)
-    values: dict[str, Any] = {**given, "operation": lowered(operation)}
-    if "id" not in values and isinstance(values.get("resource"), Mapping):
-        values["id"] = values["resource"].get("id")
-    identity, resource = values.get("id"), values.get("resource")
-    if (
-        isinstance(identity, str)
-        and identity
-        and isinstance(resource, dict | None)
-        and values.keys().isdisjoint(Notes._fields)
-    ):
-        plain = {"resource": None, "patch": None, "unreadable": {}, "carried": None, "origin": None, **values}
-        return Change(**plain | {"operation": Operation(lowered(operation))})  # the same as validation returns
-    try:
-        return Change.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = "/" + "/".join(map(str, first["loc"]))
-        raise InputError(first["msg"].lower(), place=(place, where), remedy=_REMEDY) from None
 
 
 def _require_resource(resource: object, place: str) -> None:
@@ -342,22 +352,24 @@ def _require_resource(resource: object, place: str) -> None:
 
 def _require_same(identity: str, resource: JsonObject, place: str) -> None:
     if fold_id(identity) != fold_id(resource["id"]):
-        message = f"the id of the change is `{identity}`, but the id of its resource is `{resource['id']}`"
-        raise InputError(message, place=(place, "/id"), remedy="use the same id in both, or omit `id`")
+        ids = f"`{shortened(identity)}`, but the id of its resource is `{shortened(resource['id'])}`"
+        raise InputError(f"the id of the change is {ids}", place=(place, "/id"), remedy="use the same id in both")
 
 
 def _require_json(value: object, place: str) -> None:
-    try:
-        text = orjson.dumps(value)
-    except TypeError as error:
-        raise InputError(f"the change is not JSON ({error})", place=(place,), remedy="use JSON values") from None
-    require_readable(value, text, place)
+    content = name_document(value, place).content or b""
+    require_readable(value, content, place)
 
 
 def apply_changes(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings = NO_SPELLINGS) -> After:
     """Return a snapshot after changes; a change that cannot be made is a problem, and the others are made."""
-    rows = [(_key(resource), resource) for resource in snapshot.resources]
     done = apply_in_order(changes, index_resources(snapshot), snapshot, spellings=spellings)
+    return After(make_snapshot(snapshot, done), done.changed, done.problems)
+
+
+def make_snapshot(snapshot: Snapshot, done: ChangedResources) -> Snapshot:
+    """Return a snapshot after the effect of changes on its resources."""
+    rows = [(_key(resource), resource) for resource in snapshot.resources]
     resources = [resource for key, resource in rows if key not in done.becomes]
     resources += [after.resource for after in done.becomes.values() if after.resource is not None]
     notes: dict[str, dict[str, object]] = {}
@@ -367,8 +379,7 @@ def apply_changes(snapshot: Snapshot, changes: Iterable[Change], spellings: Spel
             if after.resource is not None and (note := getattr(after.notes, name)):
                 kept[lowered(after.resource["id"])] = note
         notes[place] = kept
-    updates = {"resources": tuple(resources), **notes}
-    return After(snapshot.model_copy(update=updates), done.changed, done.problems)
+    return snapshot.model_copy(update={"resources": tuple(resources), **notes})
 
 
 class UnchangedResources(dict[str, JsonObject]):
@@ -396,12 +407,34 @@ def index_resources(snapshot: Snapshot) -> UnchangedResources:
     )
 
 
+def apply_earlier(
+    remembered: Iterable[Change],
+    before: Iterable[Change],
+    existing: UnchangedResources,
+    snapshot: Snapshot,
+    spellings: Spellings,
+) -> ChangedResources:
+    """Apply changes that were made already; the problems are those of the changes `before`.
+
+    Args:
+        remembered: changes that others made; one that cannot be made any more has no effect and is no problem.
+        before: changes that were made after them.
+        existing: as for `apply_in_order`.
+        snapshot: as for `apply_in_order`.
+        spellings: as for `changes_of`.
+    """
+    made = apply_in_order(remembered, existing, snapshot, spellings=spellings, is_earlier=True)
+    return apply_in_order(before, existing, snapshot, made, spellings, is_earlier=True)
+
+
 def apply_in_order(
     changes: Iterable[Change],
     existing: UnchangedResources,
     snapshot: Snapshot,
     onto: ChangedResources = NOTHING_MADE,
     spellings: Spellings = NO_SPELLINGS,
+    *,
+    is_earlier: bool = False,
 ) -> ChangedResources:
     """Apply changes one after the other; like ARM, a delete also deletes the children of a resource.
 
@@ -413,6 +446,7 @@ def apply_in_order(
         snapshot: the snapshot, for notes about its resources.
         onto: the effect of earlier changes, which is included in `becomes` and `fresh` of the result.
         spellings: as for `changes_of`.
+        is_earlier: the changes were made already, so that one that deletes what is not there is no problem.
     """
     becomes, fresh = dict(onto.becomes), set(onto.fresh)
     touched, problems = set[str](), list[Problem]()
@@ -428,8 +462,8 @@ def apply_in_order(
             continue
         if resource is None:
             gone = _deleted_ids(key, change.id, existing, becomes)
-            if not gone:
-                problems.append(_problem("warning", "the snapshot does not contain the deleted resource", change))
+            if not (gone or is_earlier or key in becomes):  # an earlier change deleted it
+                problems.append(_problem("error", _NOT_THERE, change))
             becomes |= dict.fromkeys(gone, Becomes(None))
             fresh |= gone
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from policyeng.admission.attribution import Sorted, reported, sorted_out, touches_of
-from policyeng.admission.changes import apply_changes
+from policyeng.admission.changes import apply_earlier, apply_in_order, index_resources, make_snapshot
 from policyeng.admission.decision import DecisionHeader, DecisionThreshold, Modes, decided, find_new_problems
 from policyeng.bundle import Bundle
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
@@ -68,20 +68,22 @@ def decided_wholly(
     options: AdmissionOptions,
     parameters: Mapping[str, JsonObject] | None = None,
     before: Sequence[Change] = (),
+    remembered: Sequence[Change] = (),
 ) -> Decision:
     """Decide on changes by evaluating every pair before and after them; see `admit`."""
     gate = options.gate(bundle, find_scopes(snapshot))
-    state = apply_changes(snapshot, before, bundle.spellings)
-    after = apply_changes(state.snapshot, changes, bundle.spellings)
-    old_context, new_context = (prepare(bundle, side.snapshot, parameters) for side in (state, after))
+    existing = index_resources(snapshot)
+    state = apply_earlier(remembered, before, existing, snapshot, bundle.spellings)
+    after = apply_in_order(changes, existing, snapshot, state, bundle.spellings)
+    old_context, new_context = (prepare(bundle, make_snapshot(snapshot, side), parameters) for side in (state, after))
     old, new = (evaluate_prepared(context, options) for context in (old_context, new_context))
     attributed = _attribute(old, new, old_context, new_context, after.changed)
     problems = find_new_problems(
         frozenset(old.problems), [*state.problems, *after.problems, *new.problems], after.changed
     )
-    digest = _digest_of(snapshot, bundle) if before else old.snapshot.digest
+    digest = _digest_of(snapshot, bundle) if before or remembered else old.snapshot.digest
     named = SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=digest)
-    header = DecisionHeader(old.bundle, named, old.as_of, old.engine)
+    header = DecisionHeader(old.bundle, named, old.as_of, old.engine, snapshot.ledger)
     return decided(changes, header, attributed, problems, gate)
 
 

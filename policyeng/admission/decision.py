@@ -24,11 +24,13 @@ from policyeng.models import (
     Enforcement,
     EngineRef,
     Finding,
+    LedgerEntry,
     Mode,
     Outcome,
     Problem,
     Severity,
     SnapshotRef,
+    leaves_undecided,
 )
 
 _STRICTEST = tuple(Mode)
@@ -82,16 +84,35 @@ def _setting(bundle: Bundle, entry: Enforcement) -> _Setting:
     return _Setting(frozenset(policies), entry.scope, entry.mode)
 
 
-def with_problems(decision: Decision, problems: Iterable[Problem]) -> Decision:
-    """Return a decision with problems from reading the inputs; an error denies with exit code 2.
+def with_problems(
+    decision: Decision,
+    problems: Iterable[Problem],
+    ledger: Iterable[LedgerEntry] = (),
+    *,
+    strict_unknown: bool = False,
+) -> Decision:
+    """Return a decision with what reading the inputs brought; an error denies with exit code 2.
 
     Args:
         decision: the decision on the readable inputs.
         problems: the problems; they come before those of the decision.
+        ledger: what was not read of the changes.
+        strict_unknown: deny for relevant entries of the ledger, as for failures.
     """
-    added = tuple(problems)
-    denied = {"allowed": False, "exit_code": 2} if any(problem.level == "error" for problem in added) else {}
-    return decision.model_copy(update={**denied, "problems": (*added, *decision.problems)})
+    added, unread = tuple(problems), tuple(ledger)
+    code = max(
+        decision.exit_code,
+        2 * any(problem.level == "error" for problem in added),
+        int(leaves_undecided(unread, strict_unknown=strict_unknown)),
+    )
+    return decision.model_copy(
+        update={
+            "allowed": code == 0,
+            "exit_code": code,
+            "problems": (*added, *decision.problems),
+            "ledger": (*decision.ledger, *unread),
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +151,7 @@ class DecisionHeader(NamedTuple):
     snapshot: SnapshotRef
     as_of: datetime
     engine: EngineRef
+    ledger: tuple[LedgerEntry, ...]
 
 
 def decided(
@@ -156,7 +178,8 @@ def decided(
     problems = (*gate.problems, *problems)
     undecidable = any(problem.level == "error" for problem in problems)
     errors = any(finding.outcome is Outcome.ERROR for finding in effects.denied)
-    code = 2 if undecidable or errors else int(bool(effects.denied))
+    unread = leaves_undecided(header.ledger, strict_unknown=gate.strict_unknown)
+    code = 2 if undecidable or errors else int(bool(effects.denied) or unread)
     return Decision(
         decision_version=1,
         allowed=code == 0,

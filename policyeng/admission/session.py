@@ -19,13 +19,15 @@ from policyeng.admission.changes import (
     NOTHING_MADE,
     ChangedResources,
     Changes,
+    apply_earlier,
     apply_in_order,
     becomes_of,
     changes_of,
     index_resources,
+    prepare_changes,
 )
 from policyeng.admission.decide import AdmissionOptions, decided_wholly, find_scopes
-from policyeng.admission.decision import DecisionHeader, DecisionThreshold, decided, find_new_problems
+from policyeng.admission.decision import DecisionHeader, DecisionThreshold, decided, find_new_problems, with_problems
 from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
 from policyeng.evaluation import EvaluationContext, prepare
@@ -33,6 +35,7 @@ from policyeng.evaluation.changing_snapshot import Edits
 from policyeng.evaluation.prepared_snapshot import Becomes
 from policyeng.facts.ids import fold_id, scopes_of, workspace_of
 from policyeng.models import BundleRef, Change, Decision, EngineRef, JsonObject, Snapshot, SnapshotRef
+from policyeng.sources import ChangesRead
 
 #: The number of states that can be restored.
 _STATES = 8
@@ -45,12 +48,26 @@ class _ChangedState(NamedTuple):
         edits: undo these to restore the previous state; None if there is none.
     """
 
-    changes: Sequence[Change]
+    changes: _Earlier
     made: ChangedResources
     edits: Edits | None
 
 
-_FIRST = _ChangedState((), NOTHING_MADE, None)
+class _Earlier(NamedTuple):
+    """Changes that were made already; see `apply_earlier`."""
+
+    remembered: Sequence[Change]
+    before: Sequence[Change]
+
+
+_FIRST = _ChangedState(_Earlier((), ()), NOTHING_MADE, None)
+
+
+class _ReadChanges(NamedTuple):
+    """Changes as they were passed, and as they were read."""
+
+    passed: Sequence[object]
+    changes: Sequence[Change]
 
 
 class AdmissionSession:
@@ -76,8 +93,8 @@ class AdmissionSession:
         self._baseline = None if _needs_full_evaluation(prepared, self._by_id) else BaselineFindings(prepared)
         #: The last states, each made from the previous one; the findings are those of the last state.
         self._states = [_FIRST]
-        #: The earlier changes of the last decision, as passed and as parsed.
-        self._read: tuple[Sequence[object], Sequence[Change]] = ((), ())
+        #: The earlier changes of the last decision, as passed and as read.
+        self._read = [_ReadChanges((), ()), _ReadChanges((), ())]
         self._lock = Lock()
         #: The ids of subjects that are not resources of the snapshot: approvals, and declared workloads.
         self._stated = frozenset(_other_ids(prepared)) - frozenset(self._by_id)
@@ -87,36 +104,86 @@ class AdmissionSession:
             Counter(map(_find_subscription, self._by_id)) if prepared.estate.covers is not None else None
         )
 
-    def decide(self, change: Changes, options: AdmissionOptions, before: Changes = ()) -> Decision:
+    def decide(
+        self, change: Changes, options: AdmissionOptions, before: Changes = (), remembered: Sequence[Change] = ()
+    ) -> Decision:
         """Decide whether a change of the state is allowed after other changes, which are `before` it.
+
+        Args:
+            change: as for `admit`.
+            options: how to decide.
+            before: as for `admit`.
+            remembered: changes that others made before all these, such as those that a server allowed. What is wrong
+                with them is no problem of this change.
 
         Raises:
             InputError, UsageError, EngineError: as for `admit`.
         """
-        changes = changes_of(change, self.bundle.spellings)
+        read = prepare_changes(change, self.bundle.spellings)
         gate = options.gate(self.bundle, self._homes)
-        if options.engine == "embedded" and self._baseline is not None:
-            with self._lock:  # the findings change in place
-                earlier = self._earlier(before)
+        decision = None
+        with self._lock:  # the findings change in place
+            earlier = self._earlier(remembered, before)
+            if options.engine == "embedded" and self._baseline is not None:
                 try:
-                    decision = self._decided(self._baseline, changes, earlier, options, gate)
+                    decision = self._decided(self._baseline, read.changes, earlier, options, gate)
                 except BaseException:
                     self._baseline, self._states = BaselineFindings(self._prepared), [_FIRST]
                     raise
-            if decision is not None:
-                return decision
-        else:
-            earlier = changes_of(before, self.bundle.spellings)
-        return decided_wholly(self.bundle, self.snapshot, changes, options, self.parameters, earlier)
+        if decision is None:
+            decision = decided_wholly(
+                self.bundle,
+                self.snapshot,
+                read.changes,
+                options,
+                self.parameters,
+                before=earlier.before,
+                remembered=earlier.remembered,
+            )
+        if not read.problems and not read.ledger:
+            return decision
+        return with_problems(decision, read.problems, read.ledger, strict_unknown=options.strict_unknown)
 
-    def _earlier(self, before: Changes) -> Sequence[Change]:
-        """Return the earlier changes; they are parsed again only if they are different objects than last time."""
-        last, known = self._read
-        passed = tuple(before) if isinstance(before, Sequence) and not isinstance(before, str) else (before,)
-        if len(passed) != len(last) or not all(map(is_, passed, last)):
-            known = changes_of(before, self.bundle.spellings)
-            self._read = passed, known
-        return known
+    def list_effective(
+        self, changes: Sequence[Change], before: Sequence[Change], remembered: Sequence[Change]
+    ) -> list[Change]:
+        """Return the changes that change the state, in their order; the arguments are as for `decide`."""
+        effective = []
+        with self._lock:
+            earlier = self._earlier(remembered, before)
+            given = self._states[-1].made if earlier == self._states[-1].changes else self._apply(earlier)
+        for change, spelled in zip(changes, changes_of(changes, self.bundle.spellings), strict=True):
+            made = apply_in_order([spelled], self._by_id, self._state, given, self.bundle.spellings)
+            if self._has_effect(given, made):
+                effective.append(change)
+            given = made
+        return effective
+
+    def _has_effect(self, given: ChangedResources, made: ChangedResources) -> bool:
+        """Check whether changes make another state; where a resource was read does not matter."""
+        for key, after in made.becomes.items():
+            before = given.becomes.get(key)
+            if after is before:
+                continue
+            before = becomes_of(self._by_id.get(key), self._state) if before is None else before
+            texts = (orjson.dumps(one.resource, option=orjson.OPT_SORT_KEYS) for one in (before, after))
+            if before.notes._replace(origin=None) != after.notes._replace(origin=None) or next(texts) != next(texts):
+                return True
+        return False
+
+    def _earlier(self, remembered: Changes, before: Changes) -> _Earlier:
+        """Return the earlier changes; they are read again only if they are different objects than last time."""
+        for number, changes in enumerate((remembered, before)):
+            passed: tuple[object, ...] = (changes,)
+            if isinstance(changes, list | tuple | ChangesRead):
+                passed = tuple(changes)
+            last = self._read[number].passed
+            if isinstance(changes, ChangesRead) or len(passed) != len(last) or not all(map(is_, passed, last)):
+                self._read[number] = _ReadChanges(passed, changes_of(changes, self.bundle.spellings))
+        return _Earlier(*(read.changes for read in self._read))
+
+    def _apply(self, earlier: _Earlier) -> ChangedResources:
+        return apply_earlier(*earlier, self._by_id, self._state, self.bundle.spellings)
 
     def _changes_subscriptions(self, made: ChangedResources) -> bool:
         """Check whether changes add or delete the only resource, or the only workspace, of a subscription."""
@@ -133,14 +200,14 @@ class AdmissionSession:
         self,
         baseline: BaselineFindings,
         changes: Sequence[Change],
-        earlier: Sequence[Change],
+        earlier: _Earlier,
         options: AdmissionOptions,
         gate: DecisionThreshold,
     ) -> Decision | None:
         """Decide from the pairs that changes affect; None if everything must be evaluated."""
         known, given = self._states[-1].changes, self._states[-1].made
         if earlier != known:
-            given = apply_in_order(earlier, self._by_id, self._state, spellings=self.bundle.spellings)
+            given = self._apply(earlier)
         made = apply_in_order(changes, self._by_id, self._state, given, self.bundle.spellings)
         is_stated = not self._stated.isdisjoint({*made.becomes, *made.changed})
         if is_stated or self._changes_subscriptions(given) or self._changes_subscriptions(made):
@@ -161,9 +228,7 @@ class AdmissionSession:
         )
         return decided(changes, self._header._replace(as_of=moment), attributed, problems, gate)
 
-    def _move(
-        self, baseline: BaselineFindings, changes: Sequence[Change], made: ChangedResources, moment: datetime
-    ) -> None:
+    def _move(self, baseline: BaselineFindings, changes: _Earlier, made: ChangedResources, moment: datetime) -> None:
         """Move the findings to the state after changes, from the nearest of the last states."""
         apart = self._between(self._states[-1].made, made)
         while (edits := self._states[-1].edits) is not None:
@@ -233,4 +298,5 @@ def _header(prepared: EvaluationContext) -> DecisionHeader:
         SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=prepared.estate.digest),
         datetime.min.replace(tzinfo=UTC),
         EngineRef(name="embedded", version=engine_version("embedded")),
+        snapshot.ledger,
     )

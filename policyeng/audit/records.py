@@ -19,6 +19,7 @@ from policyeng.models import (
     Evaluation,
     Exemption,
     JsonObject,
+    LedgerEntry,
     Outcome,
     Problem,
     Severity,
@@ -42,6 +43,7 @@ class AuditRun(ValidatedModel):
         summary: of the findings of all parts.
         parts: the number of parts.
         problems: of parts that could not be read or evaluated. Problems within a part are in its evaluation.
+        ledger: what was not read of the estate. What was not read of an evaluated part is in its evaluation.
         settings: the configured settings and their places.
         content: the hash of the parts with the digests of their snapshots and evaluations, in order.
         previous: the hash of the previous run of any estate; empty for the first.
@@ -64,6 +66,7 @@ class AuditRun(ValidatedModel):
     summary: Summary
     parts: int
     problems: tuple[Problem, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
     settings: AppliedSettings = AppliedSettings()
     content: str
     previous: str

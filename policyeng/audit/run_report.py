@@ -6,16 +6,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TypeVar
 
 from policyeng.audit.records import AuditRun, FindingSpan, History, RunPart
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, SnapshotRef
+from policyeng.frozen import replace
+from policyeng.models import Evaluation, Finding, LedgerEntry, Outcome, Problem, Severity, SnapshotRef
 from policyeng.ownership import OWNER_TAG
 from policyeng.report.context import HistoryPoint, ReportContext, Since, Trend, assign_owners, kinds_of, owners_of
 from policyeng.report.csv import lines
 
 #: How many findings a report on all parts lists, of those that need a reader and of passes; the rest is counted.
 LISTED, LISTED_PASSES = 20_000, 20_000
+_Placed = TypeVar("_Placed", Problem, LedgerEntry)
 #: How many problems it lists, and how many runs its trends have.
 PROBLEMS, RUNS = 1_000, 60
 
@@ -64,13 +67,14 @@ def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> 
         UsageError: retention removed the evaluation of a part.
         StoreError: the store cannot be read.
     """
-    kept, problems = Listed(), list(run.problems)
+    kept, problems, ledger = Listed(), list(run.problems), list(run.ledger)
     owners: dict[str, str] = {}
     snapshot = SnapshotRef(scope="", taken_at=None, digest=run.content)
     for part, evaluation, about in _parts(history, run, owner_tag):
         kept.add(evaluation.findings)
         owners |= {finding.resource: owner for finding in evaluation.findings if (owner := about.owner(finding))}
         problems += _add_part_name(part, evaluation.problems, alone=run.parts == 1)
+        ledger += _add_part_name(part, evaluation.ledger, alone=run.parts == 1)
         snapshot = evaluation.snapshot if run.parts == 1 else snapshot
     findings = kept.findings()
     evaluation = Evaluation(
@@ -84,6 +88,7 @@ def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> 
         summary=run.summary,
         findings=findings,
         problems=(*kept.problems(), *problems[:PROBLEMS], *_shorten(problems)),
+        ledger=tuple(ledger),
         settings=run.settings,
     )
     resources = {finding.resource for finding in findings}
@@ -185,13 +190,12 @@ def _parts(history: History, run: AuditRun, owner_tag: str) -> Iterator[tuple[Ru
             yield part, evaluation, ReportContext(owner_tag, owners_of(history.snapshot(part), owner_tag))
 
 
-def _add_part_name(part: RunPart, problems: Iterable[Problem], *, alone: bool) -> list[Problem]:
-    """Return the problems of a part, with its name unless it is the only part."""
-    places = [
-        problem.place if alone or part.name in problem.place else f"{part.name} {problem.place}".strip()
-        for problem in problems
+def _add_part_name(part: RunPart, entries: Iterable[_Placed], *, alone: bool) -> list[_Placed]:
+    """Return problems or entries of the ledger of a part, with its name unless it is the only part."""
+    return [
+        entry if alone or part.name in entry.place else replace(entry, place=f"{part.name} {entry.place}".strip())
+        for entry in entries
     ]
-    return [problem.model_copy(update={"place": place}) for problem, place in zip(problems, places, strict=True)]
 
 
 def _shorten(problems: Sequence[Problem]) -> list[Problem]:

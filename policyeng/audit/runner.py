@@ -34,7 +34,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.cache import package_digest
 from policyeng.configuration.settings import EstateSettings
-from policyeng.context import EvaluationSetup
+from policyeng.context import EvaluationSetup, walk_of
 from policyeng.engines import OpaOptions, engine_version
 from policyeng.errors import InputError, StoreError
 from policyeng.evaluation import (
@@ -56,16 +56,17 @@ from policyeng.models import (
     Finding,
     Findings,
     JsonObject,
+    LedgerEntry,
     Outcome,
     Problem,
     Snapshot,
     Summary,
+    leaves_undecided,
 )
 from policyeng.processes import Processes, Task, processes
 from policyeng.progress import counted
 from policyeng.rego.clock import Clock, Unchanged, microseconds_of
 from policyeng.report.phrases import rfc3339
-from policyeng.sources import FileWalk
 from policyeng.sources.discovery import FileDependency
 from policyeng.sources.parsed import problem_of
 
@@ -147,6 +148,7 @@ class EvaluatedPart:
         problems: problems of the run.
         exempting: problems of exemptions; None if the part was not evaluated.
         basis: the key for reusing the evaluation, without what all parts share; None if the part was not evaluated.
+        ledger: the entries of the ledger of the run; those of an evaluated part are in its evaluation.
     """
 
     name: str
@@ -155,6 +157,7 @@ class EvaluatedPart:
     problems: tuple[Problem, ...] = ()
     exempting: frozenset[Problem] | None = None
     basis: ReuseKey | None = None
+    ledger: tuple[LedgerEntry, ...] = ()
 
 
 def options_of(active: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> RunOptions:
@@ -218,10 +221,9 @@ def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: 
         EngineError: the bundle does not compile, or the engine does not answer.
     """
     if part.snapshot is None:
-        fault = any(problem.level == "error" for problem in part.problems)
-        return (
-            unread(part.name, part.problems) if fault else EvaluatedPart(part.name, None, Summary(), (*part.problems,))
-        )
+        if any(problem.level == "error" for problem in part.problems):
+            return replace(unread(part.name, part.problems), ledger=part.ledger)
+        return EvaluatedPart(part.name, None, Summary(), (*part.problems,), ledger=part.ledger)
     try:
         kept = encode_snapshot(part.snapshot)
     except InputError as error:
@@ -309,7 +311,8 @@ def unread(name: str, problems: Sequence[Problem]) -> EvaluatedPart:
 def missed(part: EvaluatedPart, number: int) -> EvaluatedPart:
     """Return an error for a part that no longer has anything to evaluate: its findings are not fixed."""
     message = f"it was part of run {number}, but has nothing to evaluate now; if that is expected, delete it"
-    return unread(part.name, [*part.problems, Problem(level="error", message=message, place=part.name)])
+    problems = [*part.problems, Problem(level="error", message=message, place=part.name)]
+    return replace(unread(part.name, problems), ledger=part.ledger)
 
 
 #: Parts of which the stored findings are in memory at once.
@@ -472,18 +475,21 @@ class PartTotals:
         parts: the number of parts.
         problems: of parts that could not be evaluated.
         summaries: of each part.
+        ledger: what was not read, except of parts that were evaluated.
     """
 
     def __init__(self) -> None:
         self.parts = 0
         self.summaries: list[Summary] = []
         self.problems: list[Problem] = []
+        self.ledger: list[LedgerEntry] = []
         self._exit_code = 0
         self._exempting: frozenset[Problem] | None = None
 
     def add(self, part: EvaluatedPart) -> None:
         """Add a part."""
         self.problems += part.problems
+        self.ledger += part.ledger
         if part.entry is None:
             return
         self.parts += 1
@@ -500,9 +506,10 @@ class PartTotals:
             problems.append(Problem(level="error", message=message))
         return problems + sorted(self._exempting or (), key=lambda problem: (problem.place, problem.message))
 
-    def exit_code(self, problems: Iterable[Problem]) -> int:
+    def exit_code(self, problems: Iterable[Problem], *, strict_unknown: bool) -> int:
         """Return the exit code of the run, as of `check` of all parts."""
-        return max(self._exit_code, 2 * any(problem.level == "error" for problem in problems))
+        is_undecided = leaves_undecided(self.ledger, strict_unknown=strict_unknown)
+        return max(self._exit_code, 2 * any(problem.level == "error" for problem in problems), int(is_undecided))
 
 
 def run_estate(
@@ -515,6 +522,7 @@ def run_estate(
     opa: OpaOptions | None = None,
     jobs: int = 1,
     full: bool = False,
+    all_files: bool = False,
 ) -> AuditRun:
     """Audit an estate: read and evaluate its parts, and store them as one run.
 
@@ -527,6 +535,7 @@ def run_estate(
         opa: options of that engine.
         jobs: the number of processes.
         full: whether to evaluate unchanged parts again.
+        all_files: whether to read everything in directories, as `FileWalk.all_files`.
 
     Raises:
         StoreError: the estate is being audited already, or the store reports an error.
@@ -538,7 +547,7 @@ def run_estate(
         last = next(iter(store.runs(estate.name, last=1)), None)
         before = {part.name for part in store.parts(last)} if last else set()
         earlier = EarlierRun(store, None if full else last, setup.bundle, digest_grounds(policies, options), options)
-        sources = sources_of(estate, FileWalk(setup.settings.exclude))
+        sources = sources_of(estate, walk_of(setup.settings, all_files=all_files))
         for part in counted(evaluate_parts(earlier.resumed(sources), setup.bundle, policies, options, jobs)):
             if last and part.entry is None and part.name in before:
                 part = missed(part, last.number)
@@ -587,10 +596,11 @@ def _run(
         exemptions=tuple(in_force_of(options.exemptions, bundle.policies, options.as_of)[0]),
         fail_on=options.fail_on,
         strict_unknown=options.strict_unknown,
-        exit_code=tally.exit_code(problems),
+        exit_code=tally.exit_code(problems, strict_unknown=options.strict_unknown),
         summary=added(tally.summaries),
         parts=tally.parts,
         problems=problems,
+        ledger=tuple(tally.ledger),
         settings=setup.applied,
         content="",
         previous="",

@@ -13,6 +13,7 @@ from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
 from policyeng.models import lowered
 from policyeng.named import NamedTuple
+from policyeng.rego.paths import split_package
 
 #: Modules whose analysis is kept in memory; a bundle rarely has as many.
 _MOST_KEPT = 2048
@@ -31,7 +32,7 @@ class ModuleAnalysis(NamedTuple):
 
     Attributes:
         rego_v0: written in Rego v0.
-        package: without `data`.
+        package: without `data`, as Rego writes it: `hooks["test.target"]`.
         rules: in their order; several bodies of one head are one rule.
         reads: references to `input` and `data`, through imports too, as far as their parts are constant.
         words: the parts of references, and the texts, that are names.
@@ -94,6 +95,8 @@ def set_loader(keep_all: Callable[[], None]) -> None:
 
 def is_reference_to(read: str, package: str) -> bool:
     """Return whether a reference below `data` leads to a package, above or below it; names are without `data`."""
+    if "[" in package:  # the names of a reference are separated by dots alone
+        package = ".".join(split_package(package))
     return not read or f"{read}.".startswith(f"{package}.") or f"{package}.".startswith(f"{read}.")
 
 
@@ -192,6 +195,7 @@ class PolicyReach(NamedTuple):
         workloads: workloads among that, by their own name.
         collected: `metrics` and `quotas`, where its text or one that it leads to names them at all.
         types: ARM types outside `facts.coverage.LISTED` that it may look up, in lower case, and namespaces.
+        now: the builtin `time.now_ns`.
     """
 
     workspace: bool
@@ -200,6 +204,7 @@ class PolicyReach(NamedTuple):
     workloads: bool
     collected: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
+    now: bool = False
 
 
 EVERYTHING = PolicyReach(workspace=True, clock=True, others=True, workloads=True, collected=frozenset(_COLLECTED))
@@ -251,12 +256,15 @@ def _in_rego(package: str, reads: Mapping[str, _Reads]) -> PolicyReach:
             types |= reads[here].types
             waiting += reads[here].packages
     looked_up = frozenset((*types, *find_referenced(words)))
+    # The builtin `time.now_ns` is the time of the evaluation, too, also where the input has none.
+    now = "now_ns" in words
     if "" in inputs:
-        return EVERYTHING._replace(types=looked_up)
+        return EVERYTHING._replace(types=looked_up, now=now)
     parts = [tuple(name.split(".")) for name in inputs]
     collected = frozenset(name for name, named in _COLLECTED.items() if not words.isdisjoint(named))
     of_snapshot = {part[1:2] for part in parts if part[0] == _SNAPSHOT}
-    return _find_reachable({part[0] for part in parts}, of_snapshot, collected)._replace(types=looked_up)
+    found = _find_reachable({part[0] for part in parts}, of_snapshot, collected)
+    return found._replace(types=looked_up, now=now, clock=found.clock or now)
 
 
 def _find_reachable(members: set[str], of_snapshot: set[tuple[str, ...]], collected: frozenset[str]) -> PolicyReach:

@@ -24,6 +24,7 @@ from policyeng.bundle.signing import SigningKey, signed
 from policyeng.errors import BundleError
 from policyeng.frozen import replace
 from policyeng.models import JsonObject
+from policyeng.rego.paths import split_package
 
 _BLOCK = 512
 _END = bytes(_BLOCK)
@@ -423,7 +424,7 @@ def _roots(origins: Sequence[BundleOrigin]) -> tuple[str, ...]:
         elif origin.lent:
             stated += {path.parts[0] for path in origin.tree}
         else:
-            stated += {analysis.package.partition(".")[0] for analysis in _analyses(origin)}
+            stated += {split_package(analysis.package)[0] for analysis in _analyses(origin)}
             stated += _data_roots(origin)
     unique = sorted(set(stated))
     return tuple(root for root in unique if not any(other != root and _within(root, other) for other in unique))
@@ -448,7 +449,7 @@ def _require_within_roots(roots: Sequence[str], bundle: Bundle) -> None:
     """Refuse what OPA would refuse: a module or a part of the data outside the manifest's roots."""
     remedy = "add it to `roots` in the `.manifest`"
     for path, source in bundle.modules:
-        package = analysis_of(source, path in bundle.rego_v0, path).package.replace(".", "/")
+        package = "/".join(split_package(analysis_of(source, path in bundle.rego_v0, path).package))
         if not any(_within(package, root) for root in roots):
             raise BundleError(f"the package `{package}` is outside the manifest's roots", place=(path,), remedy=remedy)
     pending: list[tuple[str, object]] = [("", bundle.data)]

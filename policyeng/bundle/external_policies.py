@@ -20,6 +20,7 @@ from policyeng.frozen import frozen, replace
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, Severity
 from policyeng.named import NamedTuple
+from policyeng.rego.paths import split_package, write_part
 
 _DENYING = lazy_pattern(rf"({'|'.join(DENYING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
 #: Input that only policyeng policies read: without a header they would be evaluated on the wrong input.
@@ -92,7 +93,7 @@ def left_out_policies(left_out: Iterable[LeftOutModule], ids: Collection[str]) -
             header = ForeignHeader(
                 id=identity, title=identity, severity=severity, judges=(TargetType(type="document"),)
             )
-            rules: tuple[tuple[Role, str], ...] = (("deny", f"data.{identity}"),)
+            rules: tuple[tuple[Role, str], ...] = (("deny", f"data.{module.package}{write_part(name)}"),)
             policy = Policy(header, "", identity, module.path, rules=rules, input_form="document")
             policies[identity] = replace(policy, fault=module.reason)
     return list(policies.values())
@@ -116,7 +117,7 @@ class _Libraries:
         self._at: dict[str, list[Outline]] = {}
         self._under: dict[str, list[Outline]] = {}
         for outline in outlines:
-            path = f"data.{outline.package}"
+            path = ".".join(["data", *split_package(outline.package)])
             self._at.setdefault(path, []).append(outline)
             for above in _list_prefixes(path):
                 self._under.setdefault(above, []).append(outline)

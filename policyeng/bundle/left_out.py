@@ -13,11 +13,13 @@ from policyeng.bundle.rego_trees import analyzed
 from policyeng.errors import BundleError
 from policyeng.later import lazy_pattern
 from policyeng.named import NamedTuple
+from policyeng.rego.paths import read_path, split_package
 from policyeng.rego.syntax import Module, Rule, Var, walk
 
 #: What of a module that does not parse is known by its lines: the package, and the names of rules.
-_PACKAGE = lazy_pattern(r"^[ \t]*package[ \t]+([\w.]+)", 0)
+_PACKAGE = lazy_pattern(r"""^[ \t]*package[ \t]++([A-Za-z_](?:[\w.]|\["[^"\\\n]*+"\])*+)""", 0)
 _RULE = lazy_pattern(r"(?:default[ \t]+)?([A-Za-z_]\w*)", 0)
+_NO_WORD = lazy_pattern(r"\W", 0)
 
 
 class LeftOutModule(NamedTuple):
@@ -25,7 +27,7 @@ class LeftOutModule(NamedTuple):
 
     Attributes:
         path: in the bundle.
-        package: without `data`.
+        package: without `data`, such as `main` or `hooks["test.target"]`.
         names: of its rules; for one that does not parse, the words that lines begin with.
         reason: with the file and the line.
     """
@@ -44,7 +46,11 @@ class LeftOutModule(NamedTuple):
     def unreadable(cls, path: PurePosixPath, source: str, error: BundleError) -> LeftOutModule:
         """Return a module that does not parse."""
         lines = source.splitlines()
-        package = next((match[1] for line in lines if (match := _PACKAGE.match(line))), path.stem)
+        package = next((match[1] for line in lines if (match := _PACKAGE.match(line))), "")
+        try:
+            split_package(package)
+        except ValueError:
+            package = f"_{_NO_WORD.sub('_', path.stem)}".removeprefix("_" if path.stem[:1].isalpha() else "")
         names = {match[1] for line in lines if (match := _RULE.match(line))} - {"package", "import"}
         return cls(str(path), package, frozenset(names), f"the module cannot be compiled: {first_line(error)}")
 
@@ -57,13 +63,14 @@ class LeftOutModule(NamedTuple):
         """
         if analysis.package == self.package and not self.names.isdisjoint(local_names):
             return True
+        package = ".".join(split_package(self.package))  # the names of a reference are separated by dots alone
         for read in analysis.reads:
             root, _, path = read.partition(".")
             if root != "data":
                 continue
-            if f"{self.package}.".startswith(f"{path}.") or not path:
+            if f"{package}.".startswith(f"{path}.") or not path:
                 return True
-            below = path.removeprefix(f"{self.package}.") if path.startswith(f"{self.package}.") else ""
+            below = path.removeprefix(f"{package}.") if path.startswith(f"{package}.") else ""
             if below.partition(".")[0] in self.names:
                 return True
         return False
@@ -92,11 +99,11 @@ def unreadable_modules(
 
 def faults_of(rules: Iterable[str], modules: Iterable[LeftOutModule]) -> list[str]:
     """Return why rules, by their paths such as `data.main.deny`, are not whole: modules with parts of them."""
-    paths = {tuple(path.removeprefix("data.").rpartition(".")[::2]) for path in rules}
+    paths = [read_path(path) for path in rules]
     return [
         module.reason
         for module in modules
-        if any(module.package == package and name in module.names for package, name in paths)
+        if any(split_package(module.package) == path[:-1] and path[-1] in module.names for path in paths)
     ]
 
 

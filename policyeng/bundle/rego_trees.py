@@ -20,7 +20,9 @@ from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import keys_of
 from policyeng.rego import Diagnostic, RegoError, parse_module
-from policyeng.rego.syntax import Head, Module, Ref, Scalar, Var, dotted_name, walk
+from policyeng.rego.errors import LIMIT_ERROR
+from policyeng.rego.paths import write_part
+from policyeng.rego.syntax import Head, Module, Ref, Scalar, Var, constant_names, dotted_name, walk
 from policyeng.rego.syntax import Rule as RuleNode
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ def tree_of(source: str, rego_v0: bool | None = None) -> Module:
         return parse_module("", source, 1)
     except RegoError as error:
         as_v1 = error.diagnostics[0]
+        if as_v1.code == LIMIT_ERROR:
+            raise
     try:
         return parse_module("", source, 0)
     except RegoError as error:
@@ -115,7 +119,8 @@ def _shorten(fault: Diagnostic) -> str:
 
 def analyzed(tree: Module) -> ModuleAnalysis:
     """Return the analysis of a module by its syntax tree."""
-    package = ".".join(str(part.value) for part in tree.package.path if isinstance(part, Scalar))
+    first, *rest = constant_names(tree.package.path)
+    package = f"{first}{''.join(map(write_part, rest))}"
     # A further body of a rule begins behind its head.
     rules = tuple(_outline(rule, tree) for rule in tree.rules if rule.start <= rule.head.start)
     values = {node.value for node in walk([tree.imports, tree.rules]) if isinstance(node, Scalar)}
@@ -132,7 +137,7 @@ def _outline(rule: RuleNode, tree: Module) -> AnalyzedRule:
 
 
 def _form(head: Head) -> str:
-    if head.args is not None:
+    if head.args:
         return "function"
     if head.ref.path:
         return "map"
@@ -283,8 +288,8 @@ def reads_clock(policy: Policy, reach: PolicyReach) -> bool:
         reach: what it can read of its input.
     """
     if policy.rules:
-        # A document that is evaluated as it is has no clock; the compiler refuses builtins that read one.
-        return reach.clock and policy.input_form == "policy"
+        # A document that is evaluated as it is has no clock.
+        return reach.now or (reach.clock and policy.input_form == "policy")
     return reach.clock or not _is_pure(policy)
 
 

@@ -24,7 +24,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> tuple[int, bool]:
     """Return the exit code, and whether the run completed and left nothing to close."""
     try:
-        code, plain = _call(arguments)
+        code, plain = _call_with_extras(arguments)
     except PolicyengError as error:
         print_line(f"policyeng: {error}", error=True)
         return error.exit_code, False
@@ -44,6 +44,18 @@ def _run(arguments: Sequence[str]) -> tuple[int, bool]:
         print_line("policyeng: please report this with the output of a run with POLICYENG_TRACEBACK=1", error=True)
         return 2, False
     return (code if isinstance(code, int) else 0), plain
+
+
+def _call_with_extras(arguments: Sequence[str]) -> tuple[object, bool]:
+    """Return what `_call` does. Of every command, a library of an extra that is not installed is a usage error."""
+    try:
+        return _call(arguments)
+    except ModuleNotFoundError as error:
+        from policyeng.cli.extras import explain_missing_module
+
+        if (explained := explain_missing_module(error)) is None:
+            raise
+        raise explained from None
 
 
 def _call(arguments: Sequence[str]) -> tuple[object, bool]:

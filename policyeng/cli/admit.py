@@ -10,7 +10,6 @@ import typer
 
 from policyeng import cache
 from policyeng.admission import admit as decide
-from policyeng.admission.decision import with_problems
 from policyeng.cli import options
 from policyeng.cli.console import print_form, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
@@ -25,7 +24,7 @@ from policyeng.cli.files import output_of, write
 from policyeng.cli.option_groups import with_options
 from policyeng.configuration import Settings
 from policyeng.errors import BundleError, UsageError
-from policyeng.frozen import frozen
+from policyeng.frozen import frozen, replace
 from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
 from policyeng.report import decision as report
 from policyeng.sources import (
@@ -179,16 +178,19 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
         stdin = sys.stdin.buffer.read() if wants_stdin else None
         before = read_inputs(args.before, stdin=stdin, context=how["context"], walk=how["walk"])
         read = _changes(args, before.snapshot, {**how, "stdin": stdin})
-    for line in reading_lines(read.read, read.skipped, show_skipped=args.show_skipped):
+    for line in reading_lines(read.read, (*before.snapshot.ledger, *read.ledger), show_skipped=args.show_skipped):
         print_line(line, error=True)
     engine, opa = args.rego_engine()
     deletes = [Change(operation=Operation.DELETE, id=identity) for identity in args.deleted]
-    snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
+    # What was not read of a state that is replaced as a whole cannot change the decision.
+    ledger = () if args.whole else before.snapshot.ledger
+    snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}, "ledger": ledger})
+    problems = (*before.problems, *read.problems, *setup.problems)
     with show_progress(f"evaluating {len(snapshot.resources)} resources before and after the change"):
         decision = decide(
             setup.bundle,
             snapshot,
-            [*read.changes, *deletes],
+            replace(read, changes=(*read.changes, *deletes), problems=problems),
             as_of=moment_of(args.as_of),
             exemptions=setup.exemptions,
             parameters=setup.parameters,
@@ -200,11 +202,10 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
             blame=settings.blame or Blame.TOUCHED,
             standing=args.standing,
         )
-    decision = decision.model_copy(update={"settings": setup.applied})
-    return with_problems(decision, [*before.problems, *read.problems, *setup.problems])
+    return decision.model_copy(update={"settings": setup.applied})
 
 
 def _changes(args: AdmitOptions, before: Snapshot, how: Mapping[str, Any]) -> ChangesRead:
     if not args.changes:
-        return ChangesRead((), (), {})
+        return ChangesRead(())
     return read_whole(args.changes, before, **how) if args.whole else read_changes(args.changes, **how)

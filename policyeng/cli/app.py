@@ -24,6 +24,14 @@ COMMANDS = {
         "admit:admit",
         "Decide whether a change to a snapshot is allowed. Exit codes: 0 allowed, 1 denied, 2 undecided.",
     ),
+    "explain": Late(
+        "explain:explain",
+        "Explain findings: which conditions of a policy were true, false or not known, with the values that it read.",
+    ),
+    "eval": Late(
+        "explain:evaluate",
+        "Evaluate a Rego query with the policies, their libraries and facts, and print its value.",
+    ),
     "diff": Late(
         "diff:diff",
         "Compare the findings of two snapshots. Exit codes: 0 no new failures, 1 new failures, 2 undecided.",

@@ -25,6 +25,7 @@ from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
+from policyeng.facts.coverage import ledger_of
 from policyeng.frozen import frozen
 from policyeng.models import Evaluation, Snapshot
 from policyeng.ownership import OWNER_TAG
@@ -93,7 +94,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
             **setup.bundle.wanted,
         )
     snapshot = read.snapshot
-    for line in reading_lines(read.read, read.skipped, show_skipped=args.show_skipped):
+    for line in reading_lines(read.read, ledger_of(snapshot), show_skipped=args.show_skipped):
         print_line(line, error=True)
     with show_progress("evaluating", "pairs"):
         options: dict[str, Any] = {

@@ -42,11 +42,15 @@ def print_form(render: Callable[..., str], value: object, format_: str) -> None:
 
 
 def print_errors(evaluation: Evaluation) -> None:
-    """Print errors on standard error for report formats that do not show them."""
+    """Print errors on standard error, and what was not read and is relevant, for formats that do not show them."""
     for problem in evaluation.problems:
         if problem.level == "error":
             place = f"{problem.place}: " if problem.place else ""
             print_line(f"policyeng: {place}{problem.message}", error=True)
+    if any(entry.relevant for entry in evaluation.ledger):
+        from policyeng.report.phrases import ledger_sentence  # most runs read everything
+
+        print_line(f"policyeng: {ledger_sentence(evaluation.ledger)}", error=True)
 
 
 def _escape(text: str) -> str:

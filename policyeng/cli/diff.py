@@ -32,6 +32,7 @@ from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
+from policyeng.facts.coverage import ledger_of
 from policyeng.frozen import frozen, replace
 from policyeng.models import Problem, Snapshot
 from policyeng.progress import counted
@@ -110,10 +111,10 @@ def _pairs(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Ite
         old = read(one, before.setup.bundle.wanted) if one else Collected(name, None)
         if before.setup is after.setup and before.as_of == after.as_of and _has_same_bytes(one, other):
             state = _input_state(before, old, reading)
-            yield PartPair(name, state, state, () if state else old.problems)
+            yield PartPair(name, state, state, () if state else old.remarks)
             continue
         new = read(other, after.setup.bundle.wanted) if other else Collected(name, None)
-        problems = (*(old.problems if old.snapshot is None else ()), *(new.problems if new.snapshot is None else ()))
+        problems = (*(old.remarks if old.snapshot is None else ()), *(new.remarks if new.snapshot is None else ()))
         was, now = _input_state(before, old, reading), _input_state(after, new, reading)
         yield PartPair(name, was, now, problems)
 
@@ -244,6 +245,6 @@ def _state(side: DiffSide, reading: ComparisonOptions) -> State:
             walk=reading.walk,
             **wanted,
         )
-    for line in reading_lines(read.read, read.skipped, show_skipped=reading.show_skipped):
+    for line in reading_lines(read.read, ledger_of(read.snapshot), show_skipped=reading.show_skipped):
         print_line(line, error=True)
     return side.state(read.snapshot, reading, (*read.problems, *side.setup.problems))

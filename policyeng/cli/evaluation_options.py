@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng.cli.context import find_known, selected_bundle, settings_of
-from policyeng.context import EvaluationSetup, load_resources
+from policyeng.context import EvaluationSetup, load_resources, walk_of
 from policyeng.engines import ENGINES, OpaOptions
 from policyeng.errors import UsageError
 from policyeng.frozen import frozen, replace
-from policyeng.report.phrases import count
+from policyeng.models import LedgerEntry
+from policyeng.report.phrases import count, ledger_entry_sentence
 from policyeng.sources import (
     FORMATS,
     DocumentContext,
     FileWalk,
     ReadDocument,
-    Skipped,
     normalize_context,
     resolve_paths,
 )
@@ -217,6 +217,7 @@ class InputOptions:
     show_skipped: options.ShowSkipped = False
     exclude: options.Exclude = None
     no_gitignore: options.NoGitignore = False
+    all_files: options.AllFiles = False
 
     def from_format(self, formats: Iterable[str] = FORMATS) -> str | None:
         """Return the name of the input format, if one is given.
@@ -248,7 +249,8 @@ class InputOptions:
             for other in (*others, *(self.parameters or ()))
         ]
         named += [*settings.exemptions, settings.verification_key]
-        return FileWalk(settings.exclude, not self.no_gitignore, resolve_paths(named))
+        walk = walk_of(settings, all_files=self.all_files)
+        return walk._replace(gitignore=not self.no_gitignore, others=resolve_paths(named))
 
 
 def refuse_urls(inputs: Iterable[str]) -> None:
@@ -269,18 +271,13 @@ def format_lines() -> Iterator[str]:
     yield from (f"{name:<{width}}  {each.SUMMARY}" for name, each in FORMATS.items())
 
 
-def reading_lines(every: Sequence[ReadDocument], skipped: Sequence[Skipped], *, show_skipped: bool) -> Iterator[str]:
-    """Yield a summary if files were skipped or have several formats, and one line per skipped file on request."""
+def reading_lines(every: Sequence[ReadDocument], ledger: Sequence[LedgerEntry], *, show_skipped: bool) -> Iterator[str]:
+    """Yield a summary if files have several formats, and on request one line for each entry of the ledger."""
     formats = Counter(read.format for read in every)
-    if skipped or len(formats) > 1:
-        what = ", ".join(f"{number} {name}" for name, number in sorted(formats.items())) or "nothing"
-        files = len({read.file for read in every})
-        folders = sum(left.file.endswith("/") for left in skipped)
-        parts = [
-            count(number, noun) for number, noun in ((len(skipped) - folders, "file"), (folders, "folder")) if number
-        ]
-        left = f"; {' and '.join(parts)} skipped" if skipped else ""
-        hint = " (--show-skipped lists them)" if skipped and not show_skipped else ""
-        yield f"policyeng: read {count(files, 'file')} ({what}){left}{hint}"
+    if len(formats) > 1:
+        what = ", ".join(f"{number} {name}" for name, number in sorted(formats.items()))
+        yield f"policyeng: read {count(len({read.file for read in every}), 'file')} ({what})"
     if show_skipped:
-        yield from (f"policyeng: skipped {left.file}: {left.reason}" for left in skipped)
+        for entry in ledger:
+            mark = " (could hold or change Machine Learning resources)" if entry.relevant else ""
+            yield f"policyeng: not read: {ledger_entry_sentence(entry)}{mark}"

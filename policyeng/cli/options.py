@@ -241,6 +241,15 @@ Exclude = Annotated[
 NoGitignore = Annotated[
     bool, option(INPUT, "Also read files that .gitignore excludes.", "--no-gitignore", env="NO_GITIGNORE")
 ]
+AllFiles = Annotated[
+    bool,
+    option(
+        INPUT,
+        "Also read hidden directories, node_modules, ignored files, and documents with any suffix.",
+        "--all-files",
+        env="ALL_FILES",
+    ),
+]
 StrictUnknown = Annotated[bool, option(EXIT, "Treat unknown findings as failures.", "--strict-unknown")]
 Format = Annotated[
     str | None,

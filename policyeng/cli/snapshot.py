@@ -42,14 +42,19 @@ Patience = Annotated[
     str, typer.Option(metavar="DURATION", help="Total time to wait for a throttled request (ISO 8601 duration).")
 ]
 
+Deadline = Annotated[
+    str, typer.Option(metavar="DURATION", help="Total time of the collection (ISO 8601 duration). Default: one hour.")
+]
+
 
 class CollectionOptions(NamedTuple):
-    """What to read and from which cloud, with the number of concurrent requests and the seconds to wait for each."""
+    """What to read and from which cloud, the number of concurrent requests, and the seconds for each and for all."""
 
     wanted: azure.CollectionScope
     cloud: Cloud
     concurrency: int
     patience: float
+    deadline: float
 
 
 def _show_requests(
@@ -62,6 +67,7 @@ def _show_requests(
     max_jobs: MaxJobs = azure.MAX_JOBS,
     concurrency: Concurrency = azure.CONCURRENCY,
     patience: Patience = "PT2M",
+    deadline: Deadline = "PT1H",
 ) -> CollectionOptions:
     if not subscription:
         raise UsageError("no subscription is given", remedy="add `--subscription ID`, or set AZURE_SUBSCRIPTION_ID")
@@ -74,7 +80,11 @@ def _show_requests(
         max_jobs=max_jobs,
     )
     return CollectionOptions(
-        wanted, find_cloud(cloud, endpoint), concurrency, _duration("--patience", patience).total_seconds()
+        wanted,
+        find_cloud(cloud, endpoint),
+        concurrency,
+        _duration("--patience", patience).total_seconds(),
+        _duration("--deadline", deadline).total_seconds(),
     )
 
 
@@ -122,12 +132,19 @@ def collect(output: Output = None, quiet: Quiet = False, *, options: CollectionO
       policyeng snapshot collect --subscription 11111111-1111-1111-1111-111111111111 --output snapshot.json
       policyeng snapshot collect --subscription 11111111-1111-1111-1111-111111111111 | policyeng check -
     """
-    wanted, cloud, concurrency, patience = options
+    wanted = options.wanted
     azure.require_libraries()
     require_directory(output, "snapshot")
     with nullcontext(None) if quiet else show_progress("collecting from Azure", "requests") as show:
         progress = None if show is None else lambda done, known, _read: show(done, known)
-        document = azure.collect(wanted, cloud, concurrency=concurrency, patience=patience, progress=progress)
+        document = azure.collect(
+            wanted,
+            options.cloud,
+            concurrency=options.concurrency,
+            patience=options.patience,
+            deadline=options.deadline,
+            progress=progress,
+        )
     content = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     if output is None:
         typer.echo(content, nl=False)

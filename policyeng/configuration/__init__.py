@@ -17,6 +17,7 @@ from policyeng.configuration.settings import (
 )
 from policyeng.configuration.toml_file import candidates, find_configuration, from_file
 from policyeng.errors import UsageError, suggest_nearest
+from policyeng.frozen import replace
 from policyeng.models import Blame, Severity
 from policyeng.sources.discovery import excluded
 
@@ -45,7 +46,8 @@ def resolve(
             not exist; a file that is not TOML; or a file that was found and that other users can change.
     """
     given: dict[str, GivenSetting] = {}
-    file = find_configuration(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
+    named = config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG")
+    file = find_configuration(named, directory)
     if file is not None:
         given |= from_file(file)
     overrides = {**dict(from_environment(environ)), **dict(from_flags(flags))}
@@ -53,7 +55,8 @@ def resolve(
         patterns, origin = overrides["exclude"]
         listed = patterns if isinstance(patterns, list | tuple) else [patterns]
         overrides["exclude"] = GivenSetting(excluded(map(str, listed), directory), origin)
-    return _settings({**given, **overrides}, file and file.path)
+    settings = _settings({**given, **overrides}, file and file.path)
+    return settings if named or file is None else replace(settings, is_found=True)
 
 
 def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:

@@ -110,6 +110,7 @@ class Settings(Model):
         notify: the notification targets.
         origins: the origin of each setting: `flag --x`, `environment X`, `FILE:LINE` or `default`.
         file: the configuration file that was read; None without one.
+        is_found: whether the search found that file, and no option or variable names it.
         variables: for each environment variable of an option that is not a setting, the option and its value.
     """
 
@@ -137,10 +138,13 @@ class Settings(Model):
     notify: tuple[Notifying, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
+    is_found: bool = False
     variables: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
 
 
-NAMES = tuple(entry.name for entry in fields(Settings) if entry.name not in ("origins", "file", "variables"))
+NAMES = tuple(
+    entry.name for entry in fields(Settings) if entry.name not in ("origins", "file", "is_found", "variables")
+)
 #: Settings that are lists of strings; a single string is accepted as well.
 LISTS = ("select", "ignore", "frameworks", "exemptions", "exclude", "expect")
 #: Settings that are tables, which can only be set in a file.

@@ -36,6 +36,7 @@ from policyeng.rego.budget import EvaluationLimits
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import remember_text
 from policyeng.rego.markers import Cause
+from policyeng.rego.paths import read_path
 from policyeng.rego.program import Thread
 from policyeng.rego.runtime import Members
 from policyeng.rego.tracing import RecordedReads
@@ -193,7 +194,7 @@ def evaluate_embedded(
     Raises:
         EngineError: the bundle does not compile.
     """
-    evaluator = _Evaluator(work, recording)
+    evaluator = RegoEvaluator(work, recording)
     bundle = work.bundle
     found = []
     for pair in counted(pairs, len(pairs)):
@@ -206,14 +207,14 @@ def evaluate_embedded(
         except DeadlineExceededError as error:
             found.append(Judgement(error=f"limit: {error}", is_limit=True))
             count_overrun(bundle, policy)
-            evaluator = _Evaluator(work, recording, is_new=True)
+            evaluator = RegoEvaluator(work, recording, is_new=True)
     return found
 
 
-class _Evaluator:
+class RegoEvaluator:
     """An evaluator of Rego policies in this thread; it uses the plain form unless a policy reads something unknown."""
 
-    def __init__(self, work: EvaluationRequest, recording: Recording | None, *, is_new: bool = False) -> None:
+    def __init__(self, work: EvaluationRequest, recording: Recording | None = None, *, is_new: bool = False) -> None:
         """Prepare the request; with `is_new`, do not reuse state of earlier evaluations in this thread."""
         self._work = work
         self._recording = recording
@@ -235,14 +236,16 @@ class _Evaluator:
         Raises:
             DeadlineExceededError: it takes too long.
         """
-        faults = self._faults.get(pair.policy)
-        return self._evaluate(pair) if faults is None else self._evaluate_partly(pair, faults)
+        return self._evaluate_partly(pair, self._evaluate)
 
-    def _evaluate_partly(self, pair: Pair, faults: Sequence[str]) -> Judgement:
-        """Evaluate a policy of which modules are left out: what the others deny is denied, and nothing passes."""
+    def _evaluate_partly(self, pair: Pair, evaluate: Callable[[Pair], Judgement]) -> Judgement:
+        """Evaluate a policy; if modules of it are left out, what the others deny is denied, and nothing passes."""
+        faults = self._faults.get(pair.policy)
+        if faults is None:
+            return evaluate(pair)
         rules = dict(self._work.bundle.policies[pair.policy].rules)
-        if tuple(rules["deny"].split(".")[1:]) in self._program.compiled.rules:
-            judgement = self._evaluate(pair)
+        if read_path(rules["deny"]) in self._program.compiled.rules:
+            judgement = evaluate(pair)
             if judgement.denials:
                 return judgement._replace(unknowns=(*judgement.unknowns, *map(Unknown, faults)))
         return Judgement(error="; ".join(faults))
@@ -278,7 +281,8 @@ class _Evaluator:
         self, thread: Thread, rules: _Rules, pair: Pair, function: Callable[..., Judgement], as_of: Value = None
     ) -> Judgement:
         """Evaluate within the limits, and count an overrun if a pair takes too many steps."""
-        thread.begin(self._input(rules.policy, pair, self._as_of if as_of is None else as_of), LIMITS)
+        time = self._as_of if as_of is None else as_of
+        thread.begin(self._input(rules.policy, pair, time), LIMITS, time)
         if self._recording is None:
             found = within_deadline(thread.globals, function, rules, pair, thread)
         else:
@@ -293,6 +297,16 @@ class _Evaluator:
             found = within_deadline(thread.globals, function, rules, pair, thread)
         recording.reads[pair] = [read for read in recorder.reads if read.document != "data"]
         return found
+
+    def explain(self, pair: Pair, thread: HandledThread) -> Judgement:
+        """Evaluate a pair in a thread that records more than its result.
+
+        Raises:
+            DeadlineExceededError: it takes too long.
+        """
+        policy = self._work.bundle.policies[pair.policy]
+        function = self._evaluate_handled if policy.input_form == "policy" else _evaluate
+        return self._evaluate_partly(pair, lambda pair: self._within(thread, _rules_of(policy, thread), pair, function))
 
     def _input(self, policy: Policy, pair: Pair, as_of: Value) -> Value:
         documents = self._documents
@@ -492,7 +506,7 @@ def compile_bundle(bundle: Bundle) -> CompiledBundle:
         EngineError: a module of ours does not compile.
     """
     digest, compiled = _USED.get()
-    return compiled if compiled is not None and bundle.digest == digest else _program(_ProgramKey(bundle))
+    return compiled if compiled is not None and bundle.digest == digest else _program(ProgramKey(bundle))
 
 
 def compile_rego(bundle: Bundle) -> rego.Program:
@@ -543,7 +557,7 @@ def modules_of(bundle: Bundle) -> list[Module]:
     ]
 
 
-class _ProgramKey:
+class ProgramKey:
     """A cache key for the compiled program of a bundle, which contains the paths of its files."""
 
     def __init__(self, bundle: Bundle) -> None:
@@ -553,14 +567,14 @@ class _ProgramKey:
         return hash(self.bundle.digest)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _ProgramKey):
+        if not isinstance(other, ProgramKey):
             return False
         own, others = self.bundle, other.bundle
         return (own.digest, own.places, own.lenient) == (others.digest, others.places, others.lenient)
 
 
 @lru_cache(maxsize=8)
-def _program(key: _ProgramKey) -> CompiledBundle:
+def _program(key: ProgramKey) -> CompiledBundle:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
@@ -578,7 +592,7 @@ def _program(key: _ProgramKey) -> CompiledBundle:
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
                 return CompiledBundle(program, _load_left_out(stored[1]))
-        program, left_out = _linked(bundle, data, names)
+        program, left_out = link_bundle(bundle, data, names)
     except (rego.RegoError, rego.LibraryError) as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
@@ -600,20 +614,25 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
         with suppress(ValueError):
             return Compiled.load(stored[0])
     if program is None:
-        program = _linked(bundle, orjson.loads(bundle.data_bytes)).program
+        program = link_bundle(bundle, orjson.loads(bundle.data_bytes)).program
     compiled = program.compile_handled()
     cache.store(entry, [compiled.dump()])
     return compiled
 
 
-def _linked(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> CompiledBundle:
+def link_bundle(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> CompiledBundle:
+    """Compile the modules of a bundle, and keep their rules for further forms.
+
+    Raises:
+        RegoError, LibraryError: a module of ours does not compile.
+    """
     from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
 
     lenient = {bundle.places[path] for path in bundle.lenient if path in bundle.places}
     foreign = {bundle.places[path]: path for path in bundle.foreign if path in bundle.places}
     return link_without_faulty(
         modules_of(bundle),
-        lambda modules: link(modules, data, names=names, lenient=lenient),
+        lambda modules: link(modules, data, names=names, lenient=lenient, has_time=True),
         foreign,
         bundle.left_out,
     )

@@ -15,23 +15,17 @@ Policies do not see lines of these forms, because they would treat each as relev
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import islice
 
-from policyeng.facts.coverage import FURTHER, NOUNS, SPELLED, TYPE, is_whole, parse_entry
-from policyeng.facts.ids import covers, extended_by, fold_id, is_open, scopes_of, segments, types_of
-from policyeng.later import lazy_pattern
+from policyeng.facts.coverage import FURTHER, NOUNS, SPELLED, is_whole, match_line, parse_entry
+from policyeng.facts.ids import covers, extended_by, fold_id, is_open, scopes_of, segments
 from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
 from policyeng.named import NamedTuple
 from policyeng.rego.markers import Cause
 from policyeng.workloads.derive import DERIVED_FROM
 
-_LINE = lazy_pattern(
-    rf"(?P<kind>metrics|quotas|{TYPE}) at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)",
-    re.S,
-)
 #: The largest number of gaps that one unknown reports.
 _MOST = 5
 #: The most results of each kind that an index keeps; ids come from requests.
@@ -41,7 +35,6 @@ _SUBSCRIPTION = ("subscriptions", "ID")
 _INCLUDED = frozenset({f"{WORKSPACE_TYPE}/privateendpointconnections"})
 #: Lower-case types whose resources ARM lists for a resource although they are on a scope above it.
 _INHERITED = frozenset({"microsoft.authorization/locks"})
-_SCOPE = lazy_pattern(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
 
 
 class Gap(NamedTuple):
@@ -130,7 +123,7 @@ def gaps_in(lines: Iterable[str]) -> tuple[Gap, ...]:
     An incomplete list of jobs or deployments also makes the list of workloads incomplete.
     """
     found: dict[tuple[str, str], Gap] = {}
-    for match in filter(None, map(_match_line, sorted(lines))):
+    for match in filter(None, map(match_line, sorted(lines))):
         if not match["asked"]:
             for kind in (match["kind"], *(["workload"] if lowered(match["kind"]) in DERIVED_FROM else [])):
                 gap = Gap(kind, match["scope"], match["reason"])
@@ -140,24 +133,12 @@ def gaps_in(lines: Iterable[str]) -> tuple[Gap, ...]:
 
 def list_untyped_gaps(lines: Iterable[str]) -> list[str]:
     """Return the lines that policies see, which are not in the form of a gap."""
-    return [line for line in lines if _match_line(line) is None]
-
-
-def is_as_requested(line: str) -> bool:
-    """Check whether a line is about resources that were not requested."""
-    match = _match_line(line)
-    return match is not None and bool(match["asked"])
-
-
-def _match_line(line: str) -> re.Match[str] | None:
-    """Parse a line; None if it is not in the form of a gap."""
-    match = _LINE.fullmatch(line)
-    return match if match and (_SCOPE.fullmatch(match["scope"]) or types_of(match["scope"])) else None
+    return [line for line in lines if match_line(line) is None]
 
 
 def list_bounded(lines: Iterable[str]) -> list[str]:
     """Return the entries of `covers` for lists that were limited on request, which count as complete."""
-    return [f"{one['kind']} at {one['scope']}" for one in filter(None, map(_match_line, lines)) if one["asked"]]
+    return [f"{one['kind']} at {one['scope']}" for one in filter(None, map(match_line, lines)) if one["asked"]]
 
 
 class Homes(NamedTuple):
@@ -202,7 +183,7 @@ class Coverage:
 
     def __init__(
         self,
-        covers: Collection[str] | None,
+        covers: tuple[str, ...] | None,
         homes: Homes,
         gaps: Iterable[Gap],
         named: frozenset[str] = frozenset(),
@@ -217,7 +198,7 @@ class Coverage:
                 `LISTED`, other types count as read, because no policy reads them.
         """
         self._named = named if is_whole(covers) else None
-        self._covered = _list_places(tuple(covers or ()))
+        self._covered = _list_places(covers or ())
         self._subscriptions = homes.subscriptions
         by_kind: dict[str, list[Gap]] = {}
         for gap in gaps:

@@ -16,6 +16,7 @@ from policyeng.engines import OpaOptions, engine_version, run_engine
 from policyeng.evaluation.context import PAIRS_OF_A_PROCESS, EvaluationContext, EvaluationOptions, prepare
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.summary import exit_code, find_scopes, problems_of, summary_of
+from policyeng.facts.coverage import ledger_of
 from policyeng.facts.evidence import mask_evidence
 from policyeng.models import (
     BundleRef,
@@ -66,7 +67,7 @@ def evaluate(
         jobs: the number of processes; 0 chooses one, at most one for each processor. Processes are forked, so no other
             thread may be running. Only for the engine `embedded`.
         fail_on: the lowest severity whose failures set the exit code to 1.
-        strict_unknown: count unknown findings as failures.
+        strict_unknown: count unknown findings, and relevant entries of the ledger, as failures.
         problems: problems found while reading the inputs; an error sets the exit code to 2.
 
     Raises:
@@ -135,18 +136,22 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
     # Why nothing could be read is the cause; that nothing was evaluated follows from it.
     if snapshot.resources or not any(problem.level == "error" for problem in options.problems):
         problems += _check_not_empty(marked, prepared)
+    ledger = ledger_of(snapshot)
     engine = EngineRef(name=options.engine, version=engine_version(options.engine, options.opa))
     return Evaluation(
         bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
         snapshot=SnapshotRef(scope=masked_message(snapshot.scope), taken_at=snapshot.taken_at, digest=estate.digest),
         as_of=options.moment,
         engine=engine,
-        exit_code=exit_code(marked.others, problems, options.fail_on, strict_unknown=options.strict_unknown),
+        exit_code=exit_code(
+            marked.others, problems, options.fail_on, strict_unknown=options.strict_unknown, ledger=ledger
+        ),
         fail_on=options.fail_on,
         strict_unknown=options.strict_unknown,
         summary=summary_of(marked),
         findings=marked,
         problems=tuple(problems),
+        ledger=ledger,
         evidence=tuple(_evidence_in_force(prepared, options.moment)),
     )
 

@@ -6,10 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.coverage import is_as_requested
 from policyeng.evaluation.input_warnings import of_classifications
 from policyeng.evaluation.prepared_snapshot import Resource
-from policyeng.models import Evaluation, Finding, Findings, Outcome, Problem, Severity, Summary, lowered
+from policyeng.models import (
+    Evaluation,
+    Finding,
+    Findings,
+    LedgerEntry,
+    Outcome,
+    Problem,
+    Severity,
+    Summary,
+    leaves_undecided,
+    lowered,
+)
 
 
 def find_scopes(subjects: Iterable[Resource]) -> dict[tuple[str, str], str]:
@@ -23,18 +33,19 @@ def exit_code(
     fail_on: Severity = Severity.LOW,
     *,
     strict_unknown: bool = False,
+    ledger: Iterable[LedgerEntry] = (),
 ) -> int:
     """Return 2 if there is an error, 1 if a failure at or above `fail_on` has no exemption, and 0 otherwise.
 
-    With `strict_unknown`, an unknown finding at or above `fail_on` counts as a failure. So does a part of the inputs
-    that was not read.
+    With `strict_unknown`, an unknown finding at or above `fail_on` counts as a failure. So does a relevant entry of the
+    ledger.
     """
     findings, problems = list(findings), list(problems)
     if any(finding.outcome is Outcome.ERROR for finding in findings):
         return 2
     if any(problem.level == "error" for problem in problems):
         return 2
-    if strict_unknown and any(problem.kind == "unread" for problem in problems):
+    if leaves_undecided(ledger, strict_unknown=strict_unknown):
         return 1
     return int(any(fails(finding, fail_on, strict_unknown=strict_unknown) for finding in findings))
 
@@ -79,15 +90,8 @@ def _summary(outcomes: Counter[str], exempt: int) -> Summary:
 
 def problems_of(prepared: EvaluationContext) -> list[Problem]:
     """Return the problems of a snapshot, which do not depend on the findings."""
-    snapshot = prepared.snapshot
     words = of_classifications(prepared.unknown_classifications, prepared.known_classifications)
-    return [*prepared.estate.problems, *words, *map(_incomplete, snapshot.incomplete)]
-
-
-def _incomplete(line: str) -> Problem:
-    if is_as_requested(line):
-        return Problem(level="warning", message=f"the snapshot is limited on request: {line}")
-    return Problem(level="warning", message=f"the snapshot is incomplete: {line}", kind="unread")
+    return [*prepared.estate.problems, *words]
 
 
 _Key = tuple[Outcome, str, str, str, str]
@@ -111,7 +115,9 @@ def apply_baseline(
     warnings += [Problem(level="warning", message=f"{one.policy} {_describe(one)}", place=one.resource) for one in new]
     return evaluation.model_copy(
         update={
-            "exit_code": exit_code(counted, evaluation.problems, fail_on, strict_unknown=strict_unknown),
+            "exit_code": exit_code(
+                counted, evaluation.problems, fail_on, strict_unknown=strict_unknown, ledger=evaluation.ledger
+            ),
             "problems": (*evaluation.problems, *warnings),
         }
     )

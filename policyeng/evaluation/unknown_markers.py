@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import repeat
 from operator import attrgetter
 
 from policyeng.bundle import Bundle
@@ -40,7 +39,7 @@ EXTENDABLE = (
 _UNREADABLE, _CARRIED = attrgetter("unreadable"), attrgetter("carried")
 
 
-class _OpenObject(MarkedObject):
+class OpenObject(MarkedObject):
     """An object from which entries can be missing; `lacks` returns the causes for a key."""
 
     __slots__ = ("_lacks",)
@@ -52,7 +51,45 @@ class _OpenObject(MarkedObject):
         self.open, self._lacks = causes, lacks
 
     def lacks(self, key: object) -> tuple[Cause, ...]:
+        """Return why there may be an entry under a key."""
         return self._lacks(key) if type(key) is str else ()
+
+
+class LazyObject(OpenObject):
+    """An open object whose values get their markers when they are first read.
+
+    A snapshot has as many of them as scopes, and a policy reads few.
+    """
+
+    __slots__ = ("_entries", "_mark_value", "_unmarked")
+
+    def __init__(
+        self,
+        entries: Mapping[str, Value],
+        causes: tuple[Cause, ...],
+        lacks: Callable[[str], tuple[Cause, ...]],
+        mark_value: Callable[[str, Value], Value],
+    ) -> None:
+        """Store the values without markers; `mark_value` is a function of a key and its value."""
+        super().__init__(entries, causes, lacks)
+        self._entries, self._mark_value, self._unmarked = entries, mark_value, set(entries)
+
+    def get(self, key: Value, default: Value = None) -> Value:
+        """Return a value with its markers or the default, or raise."""
+        if type(key) is str and key in self._unmarked:
+            self._mark(key)
+        return super().get(key, default)
+
+    def stored(self) -> ItemsView[Value, Value]:
+        """Return all entries with their markers."""
+        for key in tuple(self._unmarked):
+            self._mark(key)
+        return super().stored()
+
+    def _mark(self, key: str) -> None:
+        # Another thread may do the same. The key goes last, so that no thread reads a value without its markers.
+        dict.__setitem__(self, key, self._mark_value(key, self._entries[key]))
+        self._unmarked.discard(key)
 
 
 class EstateMarking:
@@ -153,34 +190,40 @@ class EstateMarking:
 
     def _open_scopes(self, marked: dict[str, Value]) -> None:
         """Mark what is in and on the scopes that are not stated as incomplete, if everything else was read."""
-        opened = self._open_extensions(marked, filter(is_open, _list_extendable(marked)))
-        marked["by_extended"] = MarkedObject({**marked["by_extended"], **opened})
-        marked["by_id"] = _OpenObject(marked["by_id"], (self._coverage.anywhere,), self._lacks_id)
-
-    def _open_extensions(self, marked: Mapping[str, Value], arm_ids: Iterable[str]) -> dict[str, _OpenObject]:
-        """Return the extension resources on some ids by type, marked as incomplete where lists were not read."""
-        keys, types = list(arm_ids), marked.get("by_extended", {})
-        on_each, lacking = map(types.get, keys, repeat({})), map(partial, repeat(self._coverage.lacks_on), keys)
-        return dict(zip(keys, map(_open_types, on_each, lacking, repeat((self._coverage.anywhere,))), strict=True))
+        types = marked.get("by_extended", {})
+        opened = {arm_id: self._open_extensions(types, arm_id) for arm_id in filter(is_open, _list_extendable(marked))}
+        marked["by_extended"] = MarkedObject({**types, **opened})
+        marked["by_id"] = OpenObject(marked["by_id"], (self._coverage.anywhere,), self._lacks_id)
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Mark the lists of resources that were not read as incomplete."""
         coverage, lacks, anywhere = self._coverage, self._coverage.lacks, (self._coverage.anywhere,)
-        by_type = {kind: _mark_list(types, lacks(kind, "")) for kind, types in marked["by_type"].items()}
-        scopes = {"/": {}, **marked.get("by_scope", {})}
-        by_scope = {
-            scope: _open_types(types, partial(coverage.lacks, scope=scope), anywhere) for scope, types in scopes.items()
-        }
-        by_scope["/"] = _open_types(scopes["/"], coverage.lacks_above, anywhere)
-        by_extended = self._open_extensions(marked, dict.fromkeys(_list_extendable(marked)))
+
+        def open_scope(scope: str, types: Mapping[str, Value]) -> Value:
+            return self._open_types(types, coverage.lacks_above if scope == "/" else partial(lacks, scope=scope))
+
+        extended, scopes = marked.get("by_extended", {}), {"/": {}, **marked.get("by_scope", {})}
+        extendable = {arm_id: extended.get(arm_id, {}) for arm_id in _list_extendable(marked)}
         marked |= {
+            "by_extended": LazyObject(
+                extendable, anywhere, self._lacks_scope, lambda arm_id, _: self._open_extensions(extended, arm_id)
+            ),
+            "by_scope": LazyObject(scopes, anywhere, self._lacks_scope, open_scope),
+            "by_type": self._open_types(marked["by_type"], lambda kind: lacks(kind, "")),
             "resources": MarkedList(marked["resources"], anywhere),
-            "by_id": _OpenObject(marked["by_id"], anywhere, self._lacks_id),
-            "by_type": _OpenObject(by_type, anywhere, lambda kind: lacks(kind, "")),
-            "by_scope": _OpenObject(by_scope, anywhere, self._lacks_scope),
-            "by_extended": _OpenObject(by_extended, anywhere, self._lacks_scope),
+            "by_id": OpenObject(marked["by_id"], anywhere, self._lacks_id),
             "workloads": _mark_list(marked["workloads"], lacks("workload", "")),
         }
+
+    def _open_extensions(self, types: Mapping[str, Value], arm_id: str) -> LazyObject:
+        """Return the extension resources on an id by type, marked as incomplete where lists were not read."""
+        return self._open_types(types.get(arm_id, {}), partial(self._coverage.lacks_on, arm_id))
+
+    def _open_types(self, lists: Mapping[str, Value], lacks: Callable[[str], tuple[Cause, ...]]) -> LazyObject:
+        """Return lists of ids by type, marked as incomplete where `lacks` returns causes for the type."""
+        return LazyObject(
+            lists, (self._coverage.anywhere,), lacks, lambda kind, members: _mark_list(members, lacks(kind))
+        )
 
     def _lacks_id(self, key: str) -> tuple[Cause, ...]:
         """Return why a resource that is not in the snapshot can exist."""
@@ -204,7 +247,7 @@ class EstateMarking:
                 key: MarkedList(list.__iter__(positions), causes) if gap.meets(key) else positions
                 for key, positions in dict.items(measured)
             }
-            marked["by_measured"] = _OpenObject(
+            marked["by_measured"] = OpenObject(
                 positions_by_key, causes, lambda key: _both(causes if gap.meets(key) else (), measured, key)
             )
 
@@ -291,16 +334,6 @@ def _mark_list(members: Value, causes: tuple[Cause, ...]) -> Value:
     return MarkedList(members, causes) if causes else members
 
 
-def _open_types(
-    lists: Mapping[str, Value], lacks: Callable[[str], tuple[Cause, ...]], anywhere: tuple[Cause, ...]
-) -> _OpenObject:
-    """Return lists of ids by type, marked as incomplete where `lacks` returns causes for the type."""
-    # A snapshot has as many of these as scopes, so that no loop in Python makes them.
-    return _OpenObject(
-        dict(zip(lists, map(_mark_list, lists.values(), map(lacks, lists)), strict=True)), anywhere, lacks
-    )
-
-
 def _both(causes: tuple[Cause, ...], other: Value, key: str) -> tuple[Cause, ...]:
     return causes or (other.lacks(key) if isinstance(other, MarkedObject) else ())
 
@@ -359,7 +392,7 @@ def _mark_inexpressible(value: Value, place: _Place) -> Value:
         def lacks(key: str) -> tuple[Cause, ...]:
             return () if lowered(key) in heads else ((f"{place.prefix}/{escaped(key)}", place.reason),)
 
-        return _OpenObject(entries, ((place.prefix, place.reason),), lacks)
+        return OpenObject(entries, ((place.prefix, place.reason),), lacks)
     if isinstance(value, list):
         items = [_mark_inexpressible(item, place.below(str(index))) for index, item in enumerate(list.__iter__(value))]
         return MarkedList(items) if isinstance(value, MarkedList) else _like(value, items)

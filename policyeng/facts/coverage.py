@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 
-from policyeng.facts.ids import fold_id, scopes_of, segments
+from policyeng.facts.ids import fold_id, scopes_of, segments, types_of
 from policyeng.later import lazy_pattern
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, LedgerEntry, Snapshot, lowered
 from policyeng.named import NamedTuple
 
 #: The pattern of an ARM type.
@@ -14,6 +16,12 @@ TYPE = r"[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+"
 #: How much alike two names are, from 0 to 1, of which one is a misspelling of the other.
 _CLOSE = 0.85
 _ENTRY = lazy_pattern(rf"(?P<kind>{TYPE}) at (?P<scope>/\S*)")
+
+_LINE = lazy_pattern(
+    rf"(?P<kind>metrics|quotas|{TYPE}) at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)",
+    re.S,
+)
+_SCOPE = lazy_pattern(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
 
 _WORKSPACES = "Microsoft.MachineLearningServices/workspaces"
 #: The types that policies look up, with the plural noun for each; a snapshot that does not state what it covers has all
@@ -80,7 +88,8 @@ def parse_entry(text: str) -> Covered | None:
     return Covered(found["kind"], found["scope"]) if found and segments(found["scope"]) is not None else None
 
 
-def is_whole(covers: Collection[str] | None) -> bool:
+@lru_cache(maxsize=64)
+def is_whole(covers: tuple[str, ...] | None) -> bool:
     """Return whether entries cover all of the types in `LISTED`; None is for everything."""
     return covers is None or set(covers).issuperset(EVERYTHING)
 
@@ -117,3 +126,30 @@ def covered_by(resources: Iterable[JsonObject], *, is_list: bool) -> Iterator[st
         if is_list and lowered(resource["type"]).count("/") > 1:
             scope = fold_id(arm_id).rpartition("/")[0].rpartition("/")[0]
         yield f"{lowered(resource['type'])} at {scope}"
+
+
+def match_line(line: str) -> re.Match[str] | None:
+    """Parse a line of `incomplete`; None if it is not in the form of a list that was not read."""
+    match = _LINE.fullmatch(line)
+    return match if match and (_SCOPE.fullmatch(match["scope"]) or types_of(match["scope"])) else None
+
+
+def list_unread(lines: Iterable[str], files: Collection[str] = ()) -> Iterator[LedgerEntry]:
+    """Yield the entries of the ledger for lines of `incomplete`; a line may begin with one of the files.
+
+    What was not requested is not relevant: who collected the snapshot decided that.
+    """
+    for line in lines:
+        file, separator, reason = line.partition(": ")
+        match = match_line(line)
+        is_placed = bool(separator) and file in files
+        yield LedgerEntry(
+            place=file if is_placed else "",
+            reason=reason if is_placed else line,
+            relevant=match is None or not match["asked"],
+        )
+
+
+def ledger_of(snapshot: Snapshot) -> tuple[LedgerEntry, ...]:
+    """Return everything that was not read of the inputs of a snapshot."""
+    return (*snapshot.ledger, *list_unread(snapshot.incomplete, snapshot.texts))

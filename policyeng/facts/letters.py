@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 from policyeng.later import lazy_pattern
+from policyeng.models import lowered
 
 #: Cyrillic and Greek letters, and those of ASCII that they look like.
 _OTHER_SCRIPTS = {
@@ -39,6 +40,25 @@ def as_seen(text: str) -> str:
     text = plain(text)
     seen = text.translate(_LOOK_ALIKES)
     return seen if seen.isascii() else text
+
+
+def find_odd_letter(name: str) -> str:
+    """Return the first letter of a type or another technical name that is not printable ASCII, escaped; empty for none.
+
+    Letters that become ASCII in lower case, such as the Kelvin sign, are compared as these.
+    """
+    if name.isascii() and name.isprintable() and " " not in name:
+        return ""
+    return next((_escape(letter) for letter in name if not "!" <= lowered(letter) <= "~"), "")
+
+
+def as_technical_name(name: str) -> str:
+    """Return a technical name without letters that are not printable ASCII; those that look like ASCII become ASCII."""
+    return "".join(letter for letter in as_seen(name) if "!" <= letter <= "~")
+
+
+def _escape(letter: str) -> str:
+    return "a space" if letter == " " else f"`U+{ord(letter):04X}`"
 
 
 def same_person(one: str, other: str) -> bool:

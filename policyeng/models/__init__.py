@@ -76,6 +76,7 @@ from policyeng.models.findings import (
     Summary,
     Unknown,
 )
+from policyeng.models.ledger import LedgerEntry, leaves_undecided, relevant_entries
 
 __all__ = [
     "NO_NAMES",
@@ -116,6 +117,7 @@ __all__ = [
     "FrameworkResult",
     "FrameworkSummary",
     "JsonObject",
+    "LedgerEntry",
     "Limited",
     "Location",
     "Metric",
@@ -144,8 +146,10 @@ __all__ = [
     "Target",
     "Unknown",
     "dotted",
+    "leaves_undecided",
     "lowered",
     "name_in_json",
     "read_only",
+    "relevant_entries",
     "to_bytes",
 ]

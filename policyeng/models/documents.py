@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from policyeng.frozen import field, frozen
 from policyeng.models.base import UNCHECKED, UNSTORED, AwareDatetime, Checked, JsonObject, Limited, Model, lowered
+from policyeng.models.ledger import LedgerEntry
 
 
 def _lowered(value: object) -> object:
@@ -284,6 +285,7 @@ class Snapshot(Model):
         incomplete: what the collector could not read, one line each.
         covers: `TYPE at ID` for what was read completely, except for `incomplete`; None for everything.
         documents: the inputs as they were written; empty unless a policy evaluates documents.
+        ledger: what of the inputs was not read; not part of the content of the snapshot.
     """
 
     unwritten = frozenset({"texts"})
@@ -304,6 +306,7 @@ class Snapshot(Model):
     origins: Mapping[str, Origin] = field(default_factory=dict)
     texts: Annotated[Mapping[str, Any], UNCHECKED] = field(default_factory=dict, repr=False)
     documents: tuple[Document, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
 
     def __repr__(self) -> str:
         of = f" of {self.scope}" if self.scope else ""

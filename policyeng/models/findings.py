@@ -13,6 +13,7 @@ from policyeng.errors import UsageError, suggest_nearest
 from policyeng.frozen import field, frozen, replace
 from policyeng.models.base import UNCHECKED, AwareDatetime, Checked, JsonObject, Limited, Model
 from policyeng.models.documents import Carried, Evidence, Origin
+from policyeng.models.ledger import LedgerEntry, relevant_entries
 from policyeng.named import NamedTuple
 from policyeng.redaction import masked_message
 
@@ -400,6 +401,11 @@ class Findings(Sequence[Finding]):
         return f"<{len(self)} findings>"
 
 
+def _known_kind(value: object) -> object:
+    """Return the kind of a problem; in documents of version 0.1.0, `unread` is what the ledger has now."""
+    return "other" if value == "unread" else value
+
+
 @frozen(kw_only=True)
 class Problem(Model):
     """Something about the run itself that a reader must know, without secrets.
@@ -407,18 +413,26 @@ class Problem(Model):
     Attributes:
         level: `error` means that something could not be decided (exit 2); `warning` changes no exit.
         place: a file, a file and line, an exemption id.
-        kind: what it is about: a part of the inputs that was not read, an exemption, that no policy applied to
-            anything, a module that is left out, or builtins that failed and are undefined; `other` for the rest.
+        kind: what it is about: an exemption, that no policy applied to anything, a module that is left out, or
+            builtins that failed and are undefined; `other` for the rest.
     """
 
     level: Literal["error", "warning"]
     message: str
     place: str = ""
-    kind: Literal["unread", "exemption", "nothing_evaluated", "left_out", "builtin_errors", "other"] = "other"
+    kind: Annotated[
+        Literal["exemption", "nothing_evaluated", "left_out", "builtin_errors", "other"],
+        Checked(_known_kind, before=True),
+    ] = "other"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", masked_message(self.message))
         object.__setattr__(self, "place", masked_message(self.place))
+
+
+def as_warning(entry: LedgerEntry) -> Problem:
+    """Return an entry of the ledger as a problem."""
+    return Problem(level="warning", message=f"not read: {entry.reason}", place=entry.place)
 
 
 @frozen(kw_only=True)
@@ -502,7 +516,8 @@ class Evaluation(Model):
 
     Attributes:
         fail_on: the lowest severity whose failures set the exit code to 1.
-        strict_unknown: whether unknown findings count as failures.
+        strict_unknown: whether unknown findings, and relevant entries of the ledger, count as failures.
+        ledger: what of the inputs was not read.
     """
 
     report_version: Literal[1] = 1
@@ -519,11 +534,17 @@ class Evaluation(Model):
     evidence: tuple[Evidence, ...] = ()
     fail_on: Severity = Severity.LOW
     strict_unknown: bool = False
+    ledger: tuple[LedgerEntry, ...] = ()
 
     @property
     def others(self) -> list[Finding]:
         """The findings that do not pass."""
         return Findings.of(self.findings).others
+
+    @property
+    def remarks(self) -> tuple[Problem, ...]:
+        """The problems, and the relevant entries of the ledger as warnings, for what lists only problems."""
+        return (*self.problems, *(as_warning(entry) for entry in relevant_entries(self.ledger)))
 
     def to_json(self) -> str:
         """Return the JSON report."""
@@ -695,6 +716,8 @@ class Decision(Model):
             changes, and all others if they are requested.
         cleared: failures and errors before the change that it ends; as they were.
         problems: what a reader must know of the run; an `error` that the change brings denies.
+        ledger: what was not read of the changes, and of the files of the state. What a snapshot says of itself in
+            `incomplete` makes findings unknown where a policy needs it, and is not repeated.
 
     The lists of findings are sorted by policy and resource.
     """
@@ -715,4 +738,5 @@ class Decision(Model):
     standing: tuple[Finding, ...] = ()
     cleared: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
     settings: AppliedSettings = field(default_factory=AppliedSettings)

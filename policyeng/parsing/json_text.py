@@ -447,7 +447,9 @@ def require_readable(document: object, content: bytes, file: str) -> None:
         InputError: it is too large, or nested too deeply.
     """
     refuse_size(len(content), file, DEFAULT_MAX_BYTES)
-    if not is_within(document, MAX_DEPTH) and (fault := find_fault(content, MAX_DEPTH)):
+    if _is_shallow(content) or is_within(document, MAX_DEPTH):
+        return
+    if fault := find_fault(content, MAX_DEPTH):
         raise _explain_refusal(fault, content, file)
 
 
@@ -462,14 +464,18 @@ def _is_faultless(content: bytes, document: object) -> bool:
     Those faults are nesting, keys that appear twice, and whole numbers beyond 64 bits. A key that appears twice is read
     once: written again, the document has fewer colons, because those in strings stay unless they were escapes.
     """
-    is_shallow = len(content) < _SHORT and content.count(b"[") + content.count(b"{") <= MAX_DEPTH
-    written = _encode_wrapped(document, _most_levels() if is_shallow else MAX_DEPTH)
+    written = _encode_wrapped(document, _most_levels() if _is_shallow(content) else MAX_DEPTH)
     return (
         written is not None
         and written.count(b":") == content.count(b":")
         and not _ESCAPED_COLON.search(content)
         and not (_LONG_RUN in content.translate(_DIGITS_ALIKE) and _LONG_INTEGER.search(content))
     )
+
+
+def _is_shallow(content: bytes) -> bool:
+    """Check whether a short text has too few brackets to be nested too deeply."""
+    return len(content) < _SHORT and content.count(b"[") + content.count(b"{") <= MAX_DEPTH
 
 
 def _encode_wrapped(document: object, levels: int) -> bytes | None:

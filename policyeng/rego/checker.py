@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
-from policyeng.rego.builtins import REFUSED, signatures
+from policyeng.rego.budget import compile_at
+from policyeng.rego.builtins import NOW, REFUSED, explain_refusal, signatures
 from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import COMPILE_ERROR, TYPE_ERROR, Definition, operator_name
 from policyeng.rego.syntax import (
@@ -19,13 +20,14 @@ from policyeng.rego.syntax import (
     Ref,
     Scalar,
     Term,
+    Var,
     With,
     constant_names,
     root_name,
     walk_terms,
 )
 from policyeng.rego.tree import DataNode, path_text
-from policyeng.rego.types import Tree
+from policyeng.rego.types import Tree, from_json, text
 
 RECURSION_ERROR = "rego_recursion_error"
 
@@ -77,11 +79,13 @@ class Checker:
         types: of the rules, once they are inferred.
     """
 
-    def __init__(self, root: DataNode, *, allow_print: bool, refused: dict[str, str] | None = None) -> None:
+    def __init__(self, root: DataNode, *, allow_print: bool, refused: Container[str] | None = None) -> None:
         """Take the rules."""
         self.root = root
         self.allow_print = allow_print
         self.refused = REFUSED if refused is None else refused
+        #: Calls of builtins that are refused, unless a modifier replaces them.
+        self.refused_calls: list[tuple[str, Diagnostic]] = []
         self.faults: list[Diagnostic] = []
         self.replaced: set[tuple[str, ...] | str] = set()
         self.reads: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
@@ -97,7 +101,7 @@ class Checker:
             signature = signatures().get(name)
             return None if signature is None else len(signature["arguments"])
         node = self.root.find(constant_names(call.operator.path))
-        if node is None or not node.is_function or len(constant_names(call.operator.path)) < len(call.operator.path):
+        if node is None or not node.is_rule or len(constant_names(call.operator.path)) < len(call.operator.path):
             return None
         return len(node.definitions[0].arguments or ())
 
@@ -106,10 +110,12 @@ class Checker:
         for node in self.root.below():
             for definition in [*node.definitions, *node.dynamic]:
                 self.check_definition(node, definition)
+        self.faults += [fault for name, fault in self.refused_calls if name not in self.replaced]
         self._check_recursion()
 
     def check_definition(self, node: DataNode, definition: Definition) -> None:
         """Check the calls and modifiers of one rule and note what it reads."""
+        compile_at(definition.source, definition.start)
         reads = self.reads.setdefault(node.path, set())
         terms = [*definition.path, *(definition.arguments or ())]
         terms += [] if definition.key is None else [definition.key]
@@ -126,8 +132,10 @@ class Checker:
     def check_body(self, source: ModuleText, body: Body) -> None:
         """Check the calls and modifiers of a query."""
         reads = self.reads.setdefault((), set())
+        self.refused_calls = []
         for expression in walk_expressions(body):
             self._check_expression(source, expression, (), reads)
+        self.faults += [fault for name, fault in self.refused_calls if name not in self.replaced]
 
     def _check_expression(
         self, source: ModuleText, expression: Expr, path: tuple[str, ...], reads: set[tuple[str, ...]]
@@ -136,7 +144,9 @@ class Checker:
             self._note(term, path, reads)
         if isinstance(expression.value, Call):
             self._check_call(source, expression, expression.value)
-            if operator_name(expression.value) is None:
+            if operator_name(expression.value) == NOW:
+                self.reads_input.add(path)
+            elif operator_name(expression.value) is None:
                 reads.add(constant_names(expression.value.operator.path))
         for modifier in expression.withs:
             self._check_modifier(source, modifier, reads)
@@ -171,10 +181,8 @@ class Checker:
     def _check_call(self, source: ModuleText, expression: Expr, call: Call) -> None:
         name = operator_name(call)
         shown = name if name is not None else path_text(call.operator.path)
-        if name in self.refused:
-            message = f"{name} is refused: {self.refused[name]}"
-            self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
-            return
+        if name is not None and name in self.refused:
+            self.refused_calls.append((name, Diagnostic(TYPE_ERROR, explain_refusal(name), source, call.start)))
         if name in {"print", "internal.print"}:
             if not self.allow_print:
                 message = "print is for tests: remove the call, or run it with `policyeng test`"
@@ -183,6 +191,8 @@ class Checker:
         arity = self.arity(call)
         if arity is None:
             hints = _similar(shown, signatures()) if name is not None else ()
+            if not hints and name is not None and "." in name:
+                hints = (f"import the package that defines it, such as `import data.{name.rpartition('.')[0]}`",)
             self.faults.append(Diagnostic(TYPE_ERROR, f"undefined function {shown}", source, call.start, hints))
             return
         count = len(call.arguments)
@@ -191,14 +201,23 @@ class Checker:
             given = count - 1 if expression.generated else count
             plural = "" if given == 1 else "s"
             message = f"function {shown} has arity {arity}, got {given} argument{plural}"
-            self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
+            self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start, (self._signature(call, shown),)))
+
+    def _signature(self, call: Call, shown: str) -> str:
+        """Return how a function is called."""
+        name = operator_name(call)
+        if name is not None:
+            return f"write {shown}({', '.join(text(from_json(each)) for each in signatures()[name]['arguments'])})"
+        node = self.root.find(constant_names(call.operator.path))
+        rules = node.definitions[0].rule.head.args if node is not None else None
+        names = [part.name if isinstance(part, Var) else "..." for part in rules or ()]
+        return f"write {shown}({', '.join(names)})"
 
     def _check_modifier(self, source: ModuleText, modifier: With, reads: set[tuple[str, ...]]) -> None:
         target = modifier.target
         head = root_name(target)
-        if isinstance(modifier.value, Call) and (name := operator_name(modifier.value)) in self.refused:
-            message = f"{name} is refused: {self.refused[name]}"
-            self.faults.append(Diagnostic(TYPE_ERROR, message, source, modifier.value.start))
+        if isinstance(modifier.value, Call) and (name := operator_name(modifier.value) or "") in self.refused:
+            self.faults.append(Diagnostic(TYPE_ERROR, explain_refusal(name), source, modifier.value.start))
         if isinstance(modifier.value, Ref) and root_name(modifier.value) == "data":
             node = self.root.find(constant_names(modifier.value.path))
             if node is not None and node.is_function:
@@ -212,7 +231,7 @@ class Checker:
                 child = node.children.get(name)
                 if child is None:
                     break
-                if child.is_rule:
+                if child.is_rule or not all(definition.is_ground for definition in child.dynamic):
                     message = "with keyword cannot partially replace virtual document(s)"
                     self.faults.append(Diagnostic(COMPILE_ERROR, message, source, target.start))
                     return
@@ -257,7 +276,8 @@ class Checker:
             first = definitions[0]
             way = " -> ".join(path_text(path) for path in cycle)
             message = f"rule {path_text(cycle[0])} is recursive: {way}"
-            self.faults.append(Diagnostic(RECURSION_ERROR, message, first.source, first.start))
+            hint = "no rule may read itself, also not through others: read the parts that it needs by other rules"
+            self.faults.append(Diagnostic(RECURSION_ERROR, message, first.source, first.start, (hint,)))
 
 
 def _similar(name: str, known: Iterable[str]) -> tuple[str, ...]:

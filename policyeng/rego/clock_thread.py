@@ -8,6 +8,7 @@ from functools import partial
 from typing import NoReturn
 
 from policyeng.rego import markers, runtime
+from policyeng.rego.builtins import load_function
 from policyeng.rego.clock import OTHER_USE, Clock, microseconds_of
 from policyeng.rego.decided_results import MarkedThread
 from policyeng.rego.markers import UnknownValue
@@ -151,6 +152,10 @@ class ClockThread(MarkedThread):
         for name, function in (("time.parse_rfc3339_ns", _parse), ("minus", _subtract)):
             if short := compiled.builtins.get(name):
                 self.globals[short] = partial(function, self.globals[short])
+
+    def now(self) -> Value:
+        """Return the clock as a number that records what it is compared with."""
+        return _parse(load_function("time.parse_rfc3339_ns"), self.time)
 
     def show(self, clock: Clock) -> ClockText:
         """Return the value for the clock in an input, and clear the results for another clock."""

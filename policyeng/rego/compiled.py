@@ -9,6 +9,12 @@ from types import CodeType
 from policyeng.named import NamedTuple
 from policyeng.rego.values import Value
 
+#: Which parts of a path below a document are given.
+Mask = tuple[int, ...]
+#: How many parts of a path a set or an object has that rules build together, whether it is a set, whether it depends on
+#: nothing, and the names of the functions that evaluate its parts.
+PartialRule = tuple[int, bool, bool, dict[Mask, str]]
+
 
 class Compiled(NamedTuple):
     """The code of a program.
@@ -22,6 +28,7 @@ class Compiled(NamedTuple):
         patterns: the name that each constant regular expression has in the code.
         rules: name of the function of each rule and document by its path.
         functions: names of rules that take arguments.
+        parts: sets and objects that are also evaluated in part, by their paths.
     """
 
     code: list[CodeType]
@@ -32,13 +39,11 @@ class Compiled(NamedTuple):
     patterns: dict[str, str]
     rules: dict[tuple[str, ...], str]
     functions: frozenset[tuple[str, ...]]
+    parts: dict[tuple[str, ...], PartialRule]
 
     def dump(self) -> bytes:
         """Return it as bytes that only this version of Python reads."""
-        rest = pickle.dumps(
-            (self.scalars, self.constants, self.base, self.builtins, self.patterns, self.rules, self.functions)
-        )
-        return marshal.dumps((self.code, rest))
+        return marshal.dumps((self.code, pickle.dumps(self[1:])))
 
     @staticmethod
     def load(stored: bytes | memoryview) -> Compiled:

@@ -7,16 +7,18 @@ what a policy contains is a constant with a name (`k3`). The syntax tree of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
-from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
+from policyeng.rego.budget import compile_at, spend
+from policyeng.rego.builtins import NOW, BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
-from policyeng.rego.compiled import Compiled
+from policyeng.rego.compiled import Compiled, Mask, PartialRule
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
@@ -45,13 +47,15 @@ from policyeng.rego.syntax import (
     root_name,
     walk_terms,
 )
-from policyeng.rego.tree import DataNode
+from policyeng.rego.tree import DataNode, path_text
 from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
 _DEEPEST = 12
 #: Members of a comprehension that count for nothing.
 _UNCHARGED = 100
+#: Characters of generated text that count as a step.
+_CHARACTERS_OF_A_STEP = 32
 _SCALARS = frozenset(("str", "int", "float", "bool", "NoneType"))
 #: Rules that a call may evaluate without counting them as steps, and how often a body is taken to name the same one.
 _FEW_CALLS = 100_000
@@ -80,6 +84,35 @@ _TOTAL = frozenset(
 _SPACES = "\t\n\v\f\r "
 _TRUE = Scalar(0, 0, value=True)
 _RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict", "set": "set"}
+
+
+_Key = TypeVar("_Key")
+
+
+class _Names(dict[_Key, str]):
+    """Names by what they are for, whose changes since a mark can be undone; to copy all for each block takes too long.
+
+    It is changed with `[...] =` alone.
+    """
+
+    def __init__(self, names: dict[_Key, str] | None = None) -> None:
+        super().__init__(names or {})
+        self.changes: list[tuple[_Key, str | None]] = []
+
+    def __setitem__(self, key: _Key, name: str) -> None:
+        self.changes.append((key, self.get(key)))
+        super().__setitem__(key, name)
+
+    def mark(self) -> int:
+        return len(self.changes)
+
+    def undo(self, mark: int) -> None:
+        while len(self.changes) > mark:
+            key, before = self.changes.pop()
+            if before is None:
+                super().__delitem__(key)
+            else:
+                super().__setitem__(key, before)
 
 
 @dataclass(slots=True)
@@ -135,11 +168,24 @@ class Compiler:
         self.builtins: dict[str, str] = {}
         self.patterns: dict[str, str] = {}
         self.rules: dict[tuple[str, ...], str] = {}
-        self.pending: list[DataNode] = []
+        self.parts: dict[tuple[str, ...], PartialRule] = {}
+        self.pending: list[tuple[DataNode, Mask]] = []
         self.texts: dict[str, _Text] = {}
         self.count = 0
         self.expansions: dict[tuple[str, ...], int] = {}
         self.pure = self._find_pure()
+
+    def renewed(self, checker: Checker) -> Compiler:
+        """Return a compiler of the same rules and form, for what the checker has found since."""
+        return Compiler(
+            self.root,
+            checker,
+            self.data,
+            print_calls=self.print_calls,
+            inlines=self.inlines,
+            covers=self.covers,
+            lenient=self.lenient,
+        )
 
     def compile(self) -> Compiled:
         """Return the code of every rule."""
@@ -150,19 +196,18 @@ class Compiler:
         self.finish()
         code = [self._code(text) for text in self.texts.values()]
         functions = frozenset(node.path for node in self.root.below() if node.is_function)
-        return Compiled(
-            code, self.scalars, self.constants, self.base, self.builtins, self.patterns, self.rules, functions
-        )
+        names = self.base, self.builtins, self.patterns, self.rules
+        return Compiled(code, self.scalars, self.constants, *names, functions, self.parts)
 
-    def compile_query(self, source: ModuleText, body: Body, variables: dict[str, str]) -> tuple[CodeType, str]:
+    def compile_query(self, source: ModuleText, body: Body, variables: dict[str, str]) -> tuple[list[CodeType], str]:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
         self.texts = {}
         name = self.fresh("q")
         writer = self.writer(self, source, ordered=True)
         writer.line(f"def {name}():")
         with writer.indented():
-            writer.line("found = []")
-            with writer.block():
+            writer.begin_parts("found = []")
+            with writer.part():
 
                 def succeed() -> None:
                     bound = writer.bound
@@ -172,20 +217,24 @@ class Compiler:
                     writer.line(f"found.append({{{', '.join(parts)}}})")
 
                 writer.body(body, succeed)
-            writer.line("return found")
+            writer.return_found()
         self.emit(writer)
         self.finish()
-        modules = [self._code(text) for text in self.texts.values()]
-        if len(modules) != 1:
-            raise ValueError("a query is one module")
-        return modules[0], name
+        return [self._code(text) for text in self.texts.values()], name
+
+    def compile_part(self, node: DataNode, count: int) -> list[CodeType]:
+        """Return the code that evaluates a part of a set or object by its first keys; none where it is known."""
+        self.texts = {}
+        self.part_of(node, tuple(range(min(count, length_of(node)))))
+        self.finish()
+        return [self._code(text) for text in self.texts.values()]
 
     def finish(self) -> None:
         """Write the functions that others need."""
         while self.pending:
-            node = self.pending.pop()
+            node, mask = self.pending.pop()
             try:
-                self._write(node)
+                self._write_part(node, mask) if mask else self._write(node)
             except (RecursionError, NumberTooLargeError) as error:
                 first = (node.definitions or node.dynamic)[0]
                 message = str(error) if isinstance(error, NumberTooLargeError) else "the rule is nested too deeply"
@@ -232,8 +281,24 @@ class Compiler:
         """Return the name of the function of a rule or document; write it later."""
         if node.path not in self.rules:
             self.rules[node.path] = self.fresh("r")
-            self.pending.append(node)
+            if node.dynamic or _is_set(node):
+                self.parts[node.path] = length_of(node), _is_set(node), self._is_pure(node), {}
+            self.pending.append((node, ()))
         return self.rules[node.path]
+
+    def part_of(self, node: DataNode, mask: Mask) -> str:
+        """Return the name of the function that evaluates a part of a document by some of its keys; write it later.
+
+        Args:
+            node: a set, an object that rules with variables in their heads build, or a document below one.
+            mask: which parts of a path below the node are arguments of the function, beginning with the first.
+        """
+        self.function_of(node)
+        names = self.parts.setdefault(node.path, (length_of(node), False, self._is_pure(node), {}))[3]
+        if mask not in names:
+            names[mask] = self.fresh("r")
+            self.pending.append((node, mask))
+        return names[mask]
 
     def emit(self, writer: _Writer) -> None:
         """Add what has been written to the code of its module."""
@@ -282,6 +347,8 @@ class Compiler:
 
     def _write(self, node: DataNode) -> None:
         definitions = node.definitions or node.dynamic
+        if definitions:
+            compile_at(definitions[0].source, definitions[0].start)
         source = definitions[0].source if definitions else ModuleText("<data>", "")
         name = self.rules[node.path]
         writer = self.writer(self, source)
@@ -370,7 +437,22 @@ class Compiler:
     def _is_pure(self, node: DataNode) -> bool:
         return all(below.path in self.pure for below in node.below() if below.is_rule or below.dynamic)
 
-    def _set(self, writer: _Writer, definitions: list[Definition]) -> None:
+    def _write_part(self, node: DataNode, mask: Mask) -> None:
+        definitions = node.definitions or node.dynamic
+        writer = self.writer(self, definitions[0].source if definitions else ModuleText("<data>", ""))
+        if definitions:
+            writer.at(definitions[0].start)
+        writer.line(f"def {self.parts[node.path][3][mask]}({', '.join(f'a{place}' for place in mask)}):")
+        with writer.indented():
+            if self._expansion(node.path) > _FEW_CALLS:
+                writer.line("TICK()")
+            if node.definitions:
+                self._set(writer, node.definitions, mask)
+            else:
+                self._document(writer, node, mask)
+        self.emit(writer)
+
+    def _set(self, writer: _Writer, definitions: list[Definition], mask: Mask = ()) -> None:
         # The members are listed as they are: to make a set of them costs more than most rules.
         writer.begin_parts("found = Members()")
         for definition in definitions:
@@ -379,6 +461,8 @@ class Compiler:
                 raise TypeError("a rule of a set has a key")
             branch = definition.branches[0]
             with writer.in_source(definition), writer.part():
+                if mask and _is_pattern(key):
+                    writer.match(key, "a0")
                 writer.require_index(branch.body, [key])
 
                 def succeed(key: Term = key, branch: Branch = branch) -> None:
@@ -413,7 +497,10 @@ class Compiler:
                         for branch in definition.branches:
                             self._branch(inner, definition, branch, ends=True, same=False)
                         inner.line("return found")
-                    writer.line(f"found = agree(found, {name}({arguments}))")
+                    writer.line(f"other = {name}({arguments})")
+                    writer.line("if other is not UNDEFINED:")
+                    with writer.indented():
+                        self._agree(writer, definition, definition.branches[0], "other")
         if same:
             writer.end_parts()
         defaults = [definition for definition in definitions if definition.default]
@@ -448,7 +535,7 @@ class Compiler:
                 if same or (ends and not writer.loops):
                     writer.line(f"return {code}")
                 else:
-                    writer.line(f"found = agree(found, {code})")
+                    self._agree(writer, definition, branch, code)
 
             writer.require_index(branch.body, [value])
             with writer.in_order(branch.body if same else []):
@@ -456,8 +543,16 @@ class Compiler:
         if ends and not same:
             writer.line("if found is not UNDEFINED: return found")
 
-    def _document(self, writer: _Writer, node: DataNode) -> None:
-        """Write what builds the object at a path from the rules below it.
+    def _agree(self, writer: _Writer, definition: Definition, branch: Branch, code: str) -> None:
+        """Write what takes a value of a rule or function, or compares it with the one that there is."""
+        kind = "rule" if definition.arguments is None else "function"
+        line = definition.source.position(branch.start)[0]
+        place = self.scalar((f"{kind} {path_text(definition.path)}", definition.source.file, line))
+        writer.line(f"if found is UNDEFINED: found = {code}; at = {place}")
+        writer.line(f"else: agree(found, {code}, at, {place})")
+
+    def _document(self, writer: _Writer, node: DataNode, mask: Mask = ()) -> None:
+        """Write what builds the object at a path from the rules below it, or its part at keys that are arguments.
 
         Below a rule with variables in its head, which OPA evaluates with all rules below its path, there are only the
         objects and sets that something is put into.
@@ -471,9 +566,17 @@ class Compiler:
             rest = definition.path[len(node.path) :]
             branch = definition.branches[0]
             key = definition.key
+            parts = [*rest, *([] if key is None else [key])]
+            keyed = [(place, part) for place, part in enumerate(parts) if place in mask and _is_pattern(part)]
             if key is not None and definition.is_ground and not is_sparse:
-                writer.line(f"add_at(found, ({', '.join([writer.value(part) for part in rest])},))")
+                with writer.block() if mask else nullcontext():
+                    for place, part in keyed:
+                        if place < len(rest):
+                            writer.match(part, f"a{place}")
+                    writer.line(f"add_at(found, ({', '.join([writer.value(part) for part in rest])},))")
             with writer.in_source(definition), writer.block():
+                for place, part in keyed:
+                    writer.match(part, f"a{place}")
 
                 def succeed(branch: Branch = branch, rest: list[Term] = rest, key: Term | None = key) -> None:
                     writer.at_head(branch)
@@ -485,14 +588,21 @@ class Compiler:
 
                 writer.require_index(branch.body, [*rest, *(term for term in (key, branch.value) if term is not None)])
                 writer.body(branch.body, succeed)
+        below = tuple(place - 1 for place in mask if place)
         for name, child in node.children.items():
             if not child.is_function:
-                # A document that is not finished still knows which of its objects rules build together.
-                unfinished = "_" if not child.is_rule else ""
-                writer.line(f"below = {self.function_of(child)}{unfinished}()")
-                may_be_empty = child.is_rule and child.definitions[0].key is None
-                is_found = "below" if is_sparse and not may_be_empty else "below is not UNDEFINED"
-                writer.line(f"if {is_found}: join(found, {self.scalar(name)}, below)")
+                with writer.condition(f"a0 == {self.scalar(name)}") if mask else nullcontext():
+                    # A document that is not finished still knows which of its objects rules build together.
+                    unfinished = "_" if not child.is_rule else ""
+                    call = f"{self.function_of(child)}{unfinished}()"
+                    inner = tuple(place for place in below if place < length_of(child))
+                    if inner[:1] == (0,):
+                        call = f"{self.part_of(child, inner)}({', '.join(f'a{place + 1}' for place in inner)})"
+                        call = f"make_set({call})" if child.is_rule else call
+                    writer.line(f"below = {call}")
+                    may_be_empty = child.is_rule and child.definitions[0].key is None
+                    is_found = "below" if is_sparse and not may_be_empty else "below is not UNDEFINED"
+                    writer.line(f"if {is_found}: join(found, {self.scalar(name)}, below)")
         writer.line("return found")
 
     # Code.
@@ -532,11 +642,11 @@ def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str
     """
     known = written.get(code.co_name, {})
     wanted = {known[name] for name in code.co_varnames if name in known}
-    names: list[str] = []
+    names: dict[str, None] = {}
     for name in code.co_varnames:
         shown = known.get(name, f"_{name}" if name in wanted else name)
         # Variables of two bodies may have the same name.
-        names.append(name if shown in names else shown)
+        names[name if shown in names else shown] = None
     table = bytearray()
     first = last = lines[code.co_firstlineno - 1]
     for start, end, line in code.co_lines():
@@ -556,16 +666,23 @@ def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str
     return code.replace(co_consts=constants, co_varnames=tuple(names), co_firstlineno=first, co_linetable=bytes(table))
 
 
-def _fits(node: DataNode, rest: list[str]) -> bool:
-    """Return whether there may be something at a path below a node."""
-    for name in rest:
-        if node.is_rule or node.dynamic:
-            return not node.is_function
-        if name not in node.children:
-            # Base data may go on where packages end.
-            return True
-        node = node.children[name]
-    return not node.is_function
+def _is_set(node: DataNode) -> bool:
+    return node.is_rule and node.definitions[0].key is not None
+
+
+def length_of(node: DataNode) -> int:
+    """Return how many parts of a path below a node the rules have that build its value together, 0 for one value."""
+    if node.is_rule:
+        return int(_is_set(node))
+    return max(
+        (
+            len(definition.path) - len(node.path) + (definition.key is not None)
+            for below in node.below()
+            if not below.is_function
+            for definition in (*below.definitions, *below.dynamic)
+        ),
+        default=0,
+    )
 
 
 def _value_of(branch: Branch) -> Term:
@@ -594,16 +711,19 @@ class _Writer:
         self.loops = 0
         self.fail = "return UNDEFINED"
         self.ordered = ordered
-        self.bound: dict[str, str] = {}
+        self.bound = _Names[str]()
         #: What is known about the type of a local name.
-        self.kinds: dict[str, str] = {}
-        self.known: dict[tuple[str, tuple[str, ...]], str] = {}
+        self.kinds = _Names[str]()
+        self.known = _Names[tuple[str, tuple[str, ...]]]()
+        #: What blocks that have ended bind, within the block that is being written.
+        self.bound_inside: list[tuple[str, str]] | None = None
 
     # Lines.
 
     def line(self, text: str) -> None:
         if text.startswith("def "):
             self.function = text[4 : text.index("(")]
+        spend(1 + len(text) // _CHARACTERS_OF_A_STEP)
         self.lines.append(" " * self.depth + text)
         self.places.append((self.place, self.place))
 
@@ -640,8 +760,11 @@ class _Writer:
     @contextmanager
     def block(self) -> Iterator[None]:
         """Write lines after which control continues, whether they fail or not."""
-        before = self.fail, dict(self.bound), dict(self.known), self.depth, self.nested, self.loops
-        kinds = dict(self.kinds)
+        before = self.fail, self.depth, self.nested, self.loops
+        names = self.bound, self.known, self.kinds
+        marks = self.bound.mark(), self.known.mark(), self.kinds.mark()
+        bound_before, bound_inside = self.bound_inside, list[tuple[str, str]]()
+        self.bound_inside = bound_inside
         self.line("while True:")
         self.depth += 1
         self.nested += 1
@@ -649,12 +772,20 @@ class _Writer:
         self.fail = "break"
         yield
         if not self.inlining:
-            names = self.compiler.written.setdefault(self.function, {})
-            for written, name in self.bound.items():
-                if written[0] not in "@$":
-                    names.setdefault(name, written.partition("@")[0])
-        self.fail, self.bound, self.known, self.depth, self.nested, self.loops = before
-        self.kinds = kinds
+            own = (
+                self.bound if bound_before is None else dict.fromkeys(key for key, _ in self.bound.changes[marks[0] :])
+            )
+            bound = [(written, self.bound[written]) for written in own if written[0] not in "@$"] + bound_inside
+            if bound_before is None:
+                shown = self.compiler.written.setdefault(self.function, {})
+                for written, name in bound:
+                    shown.setdefault(name, written.partition("@")[0])
+            else:
+                bound_before += bound
+        self.bound_inside = bound_before
+        self.fail, self.depth, self.nested, self.loops = before
+        self.bound, self.known, self.kinds = names
+        self._undo(marks)
         self.depth += 1
         self.line("break")
         self.depth -= 1
@@ -726,7 +857,7 @@ class _Writer:
             if self.nested >= _DEEPEST:
                 self.outline_rest(body[index:], succeed)
                 return
-            if not self.join(body[index:]):
+            if _loop_of(expression)[0] is None or not self.join(body[index:]):
                 self.expression(expression)
         succeed()
 
@@ -745,18 +876,19 @@ class _Writer:
             return False
         # What a member is found by depends on it alone and on where the list is from, which other uses have in common,
         # or on something else that they may have in common.
-        given = {name for name in _names_of([Expr(0, 0, collection)]) if name in self.bound}
+        given: AbstractSet[str] = {name for name in _names_of([Expr(0, 0, collection)]) if name in self.bound}
         found, needed = self.keys_of(body, member.name, given)
         if not any(isinstance(wanted, Var) for _, wanted in found):
-            given = set(self.bound)
+            given = self.bound.keys()
             found, needed = self.keys_of(body, member.name, given, most=1)
             if not found:
                 return False
         start = body[0].start
         inner, name = self.outline(), self.fresh("f")
         own, wanted = zip(*found, strict=True)
-        free = sorted(given.intersection(_names_of([*needed, *(Expr(start, start, part) for part in own)])))
-        inner.bound = {each: f"a{index}" for index, each in enumerate([member.name, *free])}
+        names = set(_names_of([*needed, *(Expr(start, start, part) for part in own)]))
+        free = sorted(name for name in names if name in given)
+        inner.bound = _Names({each: f"a{index}" for index, each in enumerate([member.name, *free])})
         inner.line(f"def {name}({', '.join(inner.bound.values())}):")
         with inner.indented():
             with inner.block():
@@ -778,7 +910,7 @@ class _Writer:
         return True
 
     def keys_of(
-        self, body: Body, member: str, given: set[str], most: int | None = None
+        self, body: Body, member: str, given: AbstractSet[str], most: int | None = None
     ) -> tuple[list[tuple[Term, Term]], Body]:
         """Return what a member and those that a loop looks for must have in common.
 
@@ -804,26 +936,30 @@ class _Writer:
                 if (
                     isinstance(other, Var if most else Scalar | Number | Var)
                     and self.is_bound(other)
-                    and self.depends_only(own, known | given)
+                    and self.depends_only(own, known, given)
                     and not known.isdisjoint(_names_of([Expr(0, 0, own)]))
                 ):
                     found.append((own, other))
                     count = len(needed)
                     break
-            new = set(_names_of([expression])) - known - set(self.bound)
-            if not sides and len(new) < 2 and self.depends_only(expression.value, known | given | new):
+            new = {name for name in _names_of([expression]) if name not in known and name not in self.bound}
+            if not sides and len(new) < 2 and self.depends_only(expression.value, known, given, new):
                 needed.append(expression)
                 known |= new
             elif new:
                 break
         return found, needed[:count]
 
-    def depends_only(self, term: Term, names: set[str]) -> bool:
+    def depends_only(self, term: Term, *names: Container[str]) -> bool:
         """Return whether the value of a term depends on some variables alone, and no loop is needed for it."""
         for part in walk_terms(term):
-            if isinstance(part, _COMPREHENSIONS) or (isinstance(part, Var) and part.name not in names):
+            if isinstance(part, _COMPREHENSIONS):
+                return False
+            if isinstance(part, Var) and not any(part.name in each for each in names):
                 return False
             if isinstance(part, Ref) and isinstance(part.head, Var) and part.head.name in {"input", "data"}:
+                return False
+            if isinstance(part, Call) and operator_name(part) == NOW:
                 return False
             if isinstance(part, Call) and operator_name(part) is None:
                 node = self.compiler.root.find(constant_names(part.operator.path))
@@ -964,7 +1100,7 @@ class _Writer:
         free = sorted({name for name in _names_of(body) if name in self.bound})
         name = self.fresh("f")
         parameters = [f"a{index}" for index in range(len(free))]
-        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.bound = _Names(dict(zip(free, parameters, strict=True)))
         inner.line(f"def {name}({', '.join(parameters)}):")
         with inner.indented():
             inner.begin_parts("found = []")
@@ -1025,11 +1161,16 @@ class _Writer:
     @contextmanager
     def condition(self, code: str) -> Iterator[None]:
         self.line(f"if {code}:")
-        before = dict(self.bound), dict(self.known), dict(self.kinds)
+        marks = self.bound.mark(), self.known.mark(), self.kinds.mark()
         self.depth += 1
         yield
         self.depth -= 1
-        self.bound, self.known, self.kinds = before
+        self._undo(marks)
+
+    def _undo(self, marks: tuple[int, int, int]) -> None:
+        self.bound.undo(marks[0])
+        self.known.undo(marks[1])
+        self.kinds.undo(marks[2])
 
     def holds(self, body: Body) -> str:
         """Write a name that is true where a body has a solution."""
@@ -1158,13 +1299,11 @@ class _Writer:
     ) -> list[str]:
         free = {name for name in _names_of([*carriers, plain]) if name in self.bound}
         inner_body = [plain]
-        before = dict(self.bound)
         # The values of modifiers are arguments of the function, too.
         names = self.call_outlined(inner_body, outputs, prologue) if not carriers else None
         if names is None:
             marker = [*inner_body]
             names = self._outlined_with_values(marker, sorted(free), outputs, prologue)
-        self.bound = before
         return names
 
     def _outlined_with_values(
@@ -1173,7 +1312,7 @@ class _Writer:
         inner = self.outline()
         name = self.fresh("f")
         parameters = [f"a{index}" for index in range(len(free))]
-        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.bound = _Names(dict(zip(free, parameters, strict=True)))
         inner.line(f"def {name}({', '.join(parameters)}):")
         with inner.indented():
             inner.begin_parts("found = []")
@@ -1308,7 +1447,7 @@ class _Writer:
         free = sorted({name for name in _names_of(holder) if name in self.bound})
         name = self.fresh("f")
         parameters = [f"a{index}" for index in range(len(free))]
-        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.bound = _Names(dict(zip(free, parameters, strict=True)))
         inner.line(f"def {name}({', '.join(parameters)}):")
         with inner.indented():
             inner.line(f"return {inner.value(term)}")
@@ -1333,9 +1472,9 @@ class _Writer:
         node = self.compiler.root
         for index, part in enumerate(path):
             if node.is_rule or node.dynamic:
-                return self.follow(self.rule(node), path[index:])
+                return self.follow(self.part_value(node, path[index:]), path[index:])
             if not isinstance(part, Scalar | Number):
-                return self.any_child(node, path[index:])
+                return self.reach(node, path[index:])
             child = node.children.get(part.value) if isinstance(part, Scalar) and isinstance(part.value, str) else None
             if child is None:
                 return self.base_data(path)
@@ -1354,41 +1493,89 @@ class _Writer:
             self.kinds[base] = type(value).__name__
             path = path[len(names) :]
         for index, part in enumerate(path):
-            if not isinstance(part, Scalar | Number):
-                return self.follow(base, path[index:])
             if isinstance(part, Scalar) and isinstance(part.value, str):
                 base = self.look_up(base, (part.value,))
-            else:
-                base = self.keep(f"data_item({base}, {self.value(part)})")
+            elif self.is_bound(part):
+                key = self.value(part)
+                quick = f"{base}.get({key}, UNDEFINED) if type({base}) is dict and type({key}) is str"
+                base = self.keep(f"{quick} else data_item({base}, {key})")
                 self.defined(base)
+            else:
+                return self.follow(base, path[index:])
         return base
 
-    def any_child(self, node: DataNode, path: list[Term]) -> str:
+    def reach(self, node: DataNode, path: list[Term]) -> str:
         """Write a look-up of a name that is not constant among packages and rules.
 
-        Only the children that the rest of the path fits are evaluated, because others may need this very rule.
+        What is bound is evaluated alone. A name that is not bound is each of those that the rest of the path fits,
+        because others may need this very rule.
         """
-        rest: list[str] = []
-        for part in path[1:]:
-            if not (isinstance(part, Scalar) and isinstance(part.value, str)):
+        free = [place for place, part in enumerate(path) if not self.is_bound(part)]
+        count = self._find_parts(node, path)
+        while count < len(path) and count not in free:
+            count += 1
+        keys = ", ".join("FREE" if place in free else self.value(path[place]) for place in range(count))
+        arguments = f"{self.compiler.constant(node.path)}, ({keys},)"
+        free = [place for place in free if place < count]
+        if not free:
+            found = self.keep(f"reach({arguments})")
+            self.defined(found)
+            return self.follow(found, path[count:])
+        names = [self.fresh() for _ in free]
+        found = self.fresh()
+        self.loop(f"for {_pattern([*names, found])} in reach_each({arguments}):")
+        for place, name in zip(free, names, strict=True):
+            self.match(path[place], name)
+        return self.follow(found, path[count:])
+
+    def _find_parts(self, node: DataNode, path: list[Term]) -> int:
+        """Return how many parts of a path below a node may name rules, and have those evaluated that are parts."""
+        reached, count = [node], 0
+        for place, part in enumerate(path):
+            inner = []
+            for each in reached:
+                if each.is_rule or each.dynamic:
+                    count = max(count, place + length_of(each))
+                    self.mask_of(each, path[place:])
+                else:
+                    inner.append(each)
+            if isinstance(part, Scalar | Number):
+                names = [part.value] if isinstance(part, Scalar) and isinstance(part.value, str) else []
+                reached = [each.children[name] for each in inner for name in names if name in each.children]
+            else:
+                reached = [child for each in inner for child in each.children.values()]
+            if not reached:
                 break
-            rest.append(part.value)
-        found = self.keep("{}", "dict")
-        for name, child in node.children.items():
-            if not _fits(child, rest):
-                continue
-            with self.block():
-                reached = [Scalar(self.place, self.place, part) for part in [*node.path, name, *rest]]
-                self.line(f"{found}[{self.compiler.scalar(name)}] = {self.data(list(reached))}")
-        names = self.compiler.constant(list(node.children))
-        constants = self.compiler.constant(rest)
-        base, key, below = self.fresh(), self.fresh(), self.fresh()
-        self.line(f"{base} = look_up(DATA, {self.compiler.constant(list(node.path))})")
-        self.line(f"if isinstance({base}, dict):")
-        self.line(f" for {key}, {below} in {base}.items():")
-        self.line(f"  {below} = look_up({below}, {constants})")
-        self.line(f"  if {key} not in {names} and {below} is not UNDEFINED: {found}[{key}] = {below}")
-        return self.follow(found, [path[0], *path[1 + len(rest) :]])
+            count = max(count, place + 1)
+        return min(count, len(path))
+
+    def mask_of(self, node: DataNode, path: list[Term]) -> Mask:
+        """Have a part of a set or object evaluated by the parts of a path that are bound; nothing if the first is not.
+
+        Returns:
+            Which they are.
+        """
+        mask = tuple(place for place, part in enumerate(path[: length_of(node)]) if self.is_bound(part))
+        if mask[:1] != (0,):
+            return ()
+        self.compiler.part_of(node, mask)
+        return mask
+
+    def part_value(self, node: DataNode, path: list[Term]) -> str:
+        """Write the evaluation of a rule, or of its part at the keys of a path that are bound."""
+        mask = () if node.is_function else self.mask_of(node, path)
+        if not mask:
+            return self.rule(node)
+        codes = [self.value(path[place]) if place in mask else "FREE" for place in range(length_of(node))[: len(path)]]
+        place = self.compiler.function_of(node), tuple(codes)
+        if place not in self.known:
+            self.known[place] = self.keep(f"part({self.compiler.constant(node.path)}, ({', '.join(codes)},))")
+        found = self.known[place]
+        if node.is_rule and not self.compiler.replaced_by(node.path):
+            self.kinds[found] = "set"
+        else:
+            self.defined(found)
+        return found
 
     def rule(self, node: DataNode) -> str:
         if node.is_function:
@@ -1556,7 +1743,8 @@ class _Writer:
             if len(left.items) != len(right.items):
                 self.line(self.fail)
                 for name in _names_of([Expr(0, 0, left), Expr(0, 0, right)]):
-                    self.bound.setdefault(name, "UNDEFINED")
+                    if name not in self.bound:
+                        self.bound[name] = "UNDEFINED"
                 return True
             if not (self.is_bound(left) and self.is_bound(right)):
                 rest.extend(zip(left.items, right.items, strict=True))
@@ -1606,7 +1794,8 @@ class _Writer:
             else:
                 self.line(self.fail)
                 for name in _names_of([Expr(0, 0, left), Expr(0, 0, right)]):
-                    self.bound.setdefault(name, "UNDEFINED")
+                    if name not in self.bound:
+                        self.bound[name] = "UNDEFINED"
                 return True
         return True
 
@@ -1680,7 +1869,9 @@ class _Writer:
             node = self.compiler.root.find(constant_names(call.operator.path))
             if node is None:
                 raise KeyError(constant_names(call.operator.path))
-            return f"{self.compiler.function_of(node)}({arguments})", "", False
+            # A modifier replaces the value of a rule, but not what a call of the rule gives.
+            uncached = "_" if not node.is_function and self.compiler.replaced_by(node.path) else ""
+            return f"{self.compiler.function_of(node)}{uncached}({arguments})", "", False
         if name in self.compiler.checker.replaced:
             plain = self.builtin(name)
             return f"call_replaced({self.compiler.scalar(name)}, {plain}, [{arguments}])", "", False
@@ -1697,7 +1888,9 @@ class _Writer:
         the expression around it.
         """
         node = self.compiler.root.find(constant_names(call.operator.path))
-        if node is None or not self.compiler.inlines or len(node.definitions) != 1 or self.inlining > _MOST_INLINED:
+        if node is None or not node.is_function or not self.compiler.inlines or len(node.definitions) != 1:
+            return None
+        if self.inlining > _MOST_INLINED:
             return None
         definition = node.definitions[0]
         arguments = definition.arguments or []
@@ -1710,10 +1903,10 @@ class _Writer:
         ):
             return None
         state = len(self.lines), len(self.outlined), self.loops, self.depth, self.nested, self.fail, self.place
-        before = self.bound, dict(self.known), dict(self.kinds)
-        self.bound = {
-            argument.name: code for argument, code in zip(arguments, codes, strict=True) if isinstance(argument, Var)
-        }
+        bound, marks = self.bound, (self.known.mark(), self.kinds.mark())
+        self.bound = _Names(
+            {argument.name: code for argument, code in zip(arguments, codes, strict=True) if isinstance(argument, Var)}
+        )
         self.inlining += 1
         self.require_index(definition.branches[0].body, [_value_of(definition.branches[0])])
         for expression in definition.branches[0].body:
@@ -1724,12 +1917,14 @@ class _Writer:
             code = self.value(_value_of(definition.branches[0]))
             if self.loops == state[2]:
                 self.inlining -= 1
-                self.bound = before[0]
+                self.bound = bound
                 return code, self.kinds.get(code, ""), True
         self.inlining -= 1
         del self.lines[state[0] :], self.places[state[0] :], self.outlined[state[1] :]
         _, _, self.loops, self.depth, self.nested, self.fail, self.place = state
-        self.bound, self.known, self.kinds = before
+        self.bound = bound
+        self.known.undo(marks[0])
+        self.kinds.undo(marks[1])
         return None
 
     def inline(self, name: str, inputs: list[Term], codes: list[str]) -> tuple[str, str] | None:
@@ -1859,6 +2054,18 @@ def _sides(expression: Expr) -> list[Term]:
     value = expression.value
     is_comparison = isinstance(value, Call) and operator_name(value) == "equal" and len(value.arguments) == 2
     return value.arguments if isinstance(value, Call) and is_comparison else []
+
+
+def _is_pattern(term: Term) -> bool:
+    """Return whether the variables of a term of a head can get their values from a value that it must equal."""
+    match term:
+        case Var():
+            return True
+        case Array(items=items):
+            return all(map(_is_pattern, items))
+        case Object(items=pairs):
+            return all(_is_constant(key) and _is_pattern(item) for key, item in pairs)
+    return _is_constant(term)
 
 
 def _pattern(names: list[str]) -> str:

@@ -157,12 +157,6 @@ def _is_less(left: Value, right: Value) -> bool:
     return bool(sort_key(left) < sort_key(right))
 
 
-def _agree(first: Value, second: Value) -> Value:
-    if type(first) in MARKERS:
-        _touched(first)
-    return _RUNTIME["agree"](first, second) if first is not UNDEFINED else second
-
-
 def _finish(found: Value, base: Value) -> Value:
     return runtime.finish(found, markers.resolve(base))
 
@@ -183,7 +177,6 @@ _SPACE.update(_RUNTIME)
 
 _NAMES: dict[str, Value] = {
     **{name: function for name, function in _RUNTIME.items() if name != "_level"},
-    "agree": _agree,
     "equal": markers.equal,
     "finish": _finish,
     "is_collection": lambda value: value.__class__ in (list, dict, set),
@@ -395,6 +388,11 @@ class MarkedThread(Thread):
         for name, short in compiled.builtins.items():
             self.globals[short] = guard(name, self.globals[short])
 
+    def now(self) -> Value:
+        """Return the time of the evaluation, and record that it was read."""
+        self.recorder.read("input", "/as_of", "value")
+        return super().now()
+
     def call(self, function: Callable[[], Value]) -> Value:
         """Return what a function of the compiled code gives.
 
@@ -475,6 +473,7 @@ class MarkedThread(Thread):
 class HandledThread(MarkedThread):
     """Evaluates the form of a program that handles markers."""
 
+    joins_parts = False
     names: Mapping[str, Value] = {
         **_NAMES,
         "Undecided": Undecided,

@@ -8,6 +8,9 @@ from functools import cached_property
 
 from policyeng.frozen import field, frozen
 
+#: The code of what exceeds a limit; OPA has none for it.
+LIMIT_ERROR = "rego_limit_error"
+
 
 @frozen
 class ModuleText:
@@ -42,6 +45,7 @@ class ModuleText:
 
 #: Columns of a line that an error repeats, so that it fits into a terminal of 80.
 _WIDEST = 76
+_SIDES = ("have: ", "want: ", "left: ", "right: ")
 
 
 def remember_text(file: str, text: str) -> None:
@@ -90,7 +94,10 @@ class Diagnostic:
             text = f"{text}..." if len(self.source.line(line)) > start + _WIDEST - 6 else text
         caret = "".join("\t" if character == "\t" else " " for character in text[: column - 1]) + "^"
         lines = [f"{self.source.file}:{line}:{place}: {self.code}: {self.message}", f"  {text}", f"  {caret}"]
-        return "\n".join([*lines, *(f"  hint: {hint}" for hint in self.hints)])
+        # What is compared is shown as such; what may fix it is a hint.
+        return "\n".join(
+            [*lines, *(f"  {hint if hint.startswith(_SIDES) else f'hint: {hint}'}" for hint in self.hints)]
+        )
 
 
 class RegoError(Exception):

@@ -84,7 +84,7 @@ class _Lexer:
         while self.at < len(self.text):
             match = _TOKEN.match(self.text, self.at)
             if match is None:
-                raise self.error(_unreadable(self.text[self.at]))
+                raise self.error(*_unreadable(self.text[self.at]))
             self.take(match, match.lastgroup or "")
         self.add("eof", "", self.at)
         return self.tokens, self.comments
@@ -162,18 +162,23 @@ class _Lexer:
         self.spaced = self.newline = False
         self.at = end
 
-    def error(self, message: str, offset: int | None = None) -> RegoError:
-        return RegoError(Diagnostic(PARSE_ERROR, message, self.source, self.at if offset is None else offset))
+    def error(self, message: str, offset: int | None = None, *hints: str) -> RegoError:
+        return RegoError(Diagnostic(PARSE_ERROR, message, self.source, self.at if offset is None else offset, hints))
 
 
-def _unreadable(character: str) -> str:
+def _unreadable(character: str) -> tuple[str, None, *tuple[str, ...]]:
+    """Return the message for a character that no token begins with, and what to write instead."""
     match character:
         case "\0":
-            return "illegal null character"
+            return "illegal null character", None
         case "\xa0":
-            return "illegal non-breaking space character, use a regular space instead"
+            return "illegal non-breaking space character, use a regular space instead", None
         case "\ufeff":
-            return "illegal byte-order mark"
-        case "!" | "$":
-            return f"illegal {character} character"
-    return "illegal token"
+            return "illegal byte-order mark", None
+        case "!":
+            return "illegal ! character", None, "write `not` before a condition, and `!=` to compare"
+        case "$":
+            return "illegal $ character", None
+        case "'":
+            return "illegal token", None, "write a text in double quotes or backquotes"
+    return "illegal token", None

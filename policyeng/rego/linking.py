@@ -3,32 +3,61 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
 
-from policyeng.rego.builtins import signatures
+from policyeng.rego.annotations import Annotations
+from policyeng.rego.budget import (
+    UNLIMITED,
+    CompilationLimitError,
+    EvaluationLimits,
+    compile_at,
+    compiling,
+)
+from policyeng.rego.builtins import NOW, REFUSED, signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiled import Compiled
-from policyeng.rego.compiler import Compiler
-from policyeng.rego.errors import Diagnostic, ModuleText, RegoError, remember_text
-from policyeng.rego.parser import parse_module, parse_query
+from policyeng.rego.compiler import Compiler, length_of
+from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError, remember_text
+from policyeng.rego.parser import SPLIT_HINT, parse_module, parse_query
 from policyeng.rego.program import Cover, Print, Program
 from policyeng.rego.resolver import Definition, resolve_body, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Body, Module, Var, constant_names, pattern_variables, root_name, walk
-from policyeng.rego.tree import DataNode, build_tree, conflicts
+from policyeng.rego.tree import DataNode, build_tree, conflicts, data_conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import Value
 
 
+@contextmanager
+def _limited(limits: EvaluationLimits) -> Iterator[None]:
+    """Refuse what takes too many steps to compile, with the place of what was being compiled."""
+    with compiling(limits) as steps:
+        try:
+            yield
+        except CompilationLimitError as error:
+            source = steps.source or ModuleText("", "")
+            diagnostic = Diagnostic(LIMIT_ERROR, f"the program {error}", source, steps.offset, (SPLIT_HINT,))
+            raise RegoError(diagnostic) from None
+
+
 @dataclass(slots=True)
 class Linked:
-    """The rules of a program and what was found about them."""
+    """The rules of a program and what was found about them.
+
+    Attributes:
+        root: the rules.
+        checker: what has checked them.
+        compiler: what has compiled them.
+        limits: of what is compiled.
+    """
 
     root: DataNode
     checker: Checker
     compiler: Compiler
+    limits: EvaluationLimits = UNLIMITED
 
     def compile_handled(self) -> Compiled:
         """Compile the form that handles markers.
@@ -39,10 +68,24 @@ class Linked:
         from policyeng.rego.marker_handling import HandledCompiler  # imported when a document has markers
 
         plain = self.compiler
-        compiler = HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines, lenient=plain.lenient)
-        return compiler.compile()
+        with _limited(self.limits):
+            return HandledCompiler(
+                plain.root, plain.checker, plain.data, inlines=plain.inlines, lenient=plain.lenient
+            ).compile()
 
-    def compile_query(self, query: str) -> tuple[CodeType, str, Compiled | None]:
+    def compile_part(self, path: tuple[str | int, ...]) -> list[CodeType]:
+        """Return the code that evaluates a part of a set or object alone, where a path leads to one and it is new."""
+        node = self.root
+        for place, name in enumerate(path):
+            if (node.is_rule or node.dynamic) and length_of(node):
+                return self.compiler.compile_part(node, len(path) - place)
+            child = node.children.get(name) if isinstance(name, str) else None
+            if child is None or child.is_function:
+                break
+            node = child
+        return []
+
+    def compile_query(self, query: str) -> tuple[list[CodeType], str, Compiled | None]:
         """Compile a query.
 
         Returns:
@@ -55,7 +98,7 @@ class Linked:
         source = ModuleText("query", query)
         return self._compile_resolved(source, *resolve_query(parse_query(query), source))
 
-    def compile_body(self, body: Body, module: Module) -> tuple[CodeType, str, Compiled | None]:
+    def compile_body(self, body: Body, module: Module) -> tuple[list[CodeType], str, Compiled | None]:
         """Compile a query in the words of a module of the program, as parsed; see `compile_query`."""
         node = self.root.find(constant_names(module.package.path))
         siblings = [name for name, child in node.children.items() if _has_rules(child)] if node is not None else []
@@ -64,7 +107,7 @@ class Linked:
 
     def _compile_resolved(
         self, source: ModuleText, body: Body, variables: dict[str, str]
-    ) -> tuple[CodeType, str, Compiled | None]:
+    ) -> tuple[list[CodeType], str, Compiled | None]:
         checker = self.checker
         checker.faults = []
         replaced = set(checker.replaced)
@@ -78,15 +121,7 @@ class Linked:
         recompiled = None
         if checker.replaced != replaced:
             old = self.compiler
-            self.compiler = Compiler(
-                old.root,
-                checker,
-                old.data,
-                print_calls=old.print_calls,
-                inlines=old.inlines,
-                covers=old.covers,
-                lenient=old.lenient,
-            )
+            self.compiler = old.renewed(checker)
             self.compiler.count = old.count
             recompiled = self.compiler.compile()
         code, name = self.compiler.compile_query(source, body, variables)
@@ -107,6 +142,8 @@ def compile_modules(
     version: int = 1,
     strict: bool = False,
     print_: Print | None = None,
+    limits: EvaluationLimits = UNLIMITED,
+    has_time: bool = False,
 ) -> Program:
     """Compile modules to a program.
 
@@ -116,13 +153,15 @@ def compile_modules(
         version: of Rego, where a module does not state its own: 0 or 1.
         strict: refuse what OPA refuses in strict mode, too.
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
+        limits: of what is compiled; those of evaluations are not used.
+        has_time: evaluations are given a time, which `time.now_ns()` returns; without it, a call is refused.
 
     Raises:
-        RegoError: with everything that is wrong.
+        RegoError: with everything that is wrong, or the limit that is exceeded.
         LibraryError: a builtin needs a library that is not installed.
     """
-    parsed = [parse_module(file, text, version) for file, text in modules.items()]
-    return link(parsed, {} if data is None else data, strict=strict, print_=print_)
+    parsed = [parse_module(file, text, version, limits) for file, text in modules.items()]
+    return link(parsed, {} if data is None else data, strict=strict, print_=print_, limits=limits, has_time=has_time)
 
 
 def link(
@@ -134,6 +173,8 @@ def link(
     cover: Cover | None = None,
     names: Mapping[str, str] | None = None,
     lenient: Collection[str] = (),
+    limits: EvaluationLimits = UNLIMITED,
+    has_time: bool = False,
 ) -> Program:
     """Compile parsed modules to a program; see `compile_modules`.
 
@@ -145,11 +186,40 @@ def link(
         cover: called with the place of each expression and head that is evaluated.
         names: how errors of evaluations name files, where it is not as parsed.
         lenient: the files in which a builtin that fails is undefined, as without OPA's `strict-builtin-errors`.
+        limits: of what is compiled.
+        has_time: evaluations are given a time, which `time.now_ns()` returns.
     """
     modules = list(parsed)
     for module in modules:
         remember_text(module.source.file, module.source.text)
-    faults: list[Diagnostic] = []
+    with _limited(limits):
+        compiler = _compiler_of(
+            modules,
+            data,
+            strict=strict,
+            prints=print_ is not None,
+            covers=cover is not None,
+            lenient=frozenset(lenient),
+            has_time=has_time,
+        )
+        compiled = compiler.compile()
+        linked = Linked(compiler.root, compiler.checker, compiler, limits)
+    return Program(compiled, data, linked, print_, cover=cover, names=names)
+
+
+def _compiler_of(
+    modules: list[Module],
+    data: Value,
+    *,
+    strict: bool,
+    prints: bool,
+    covers: bool,
+    lenient: Collection[str],
+    has_time: bool,
+) -> Compiler:
+    """Check modules and return what compiles them."""
+    annotations = Annotations(modules)
+    faults = list(annotations.faults)
     siblings: dict[tuple[str, ...], set[str]] = {}
     for module in modules:
         own = siblings.setdefault(constant_names(module.package.path), set())
@@ -157,20 +227,22 @@ def link(
     definitions: list[Definition] = []
     for module in modules:
         try:
-            definitions += resolve_module(
-                module, siblings[constant_names(module.package.path)], signatures(), strict=strict
-            )
+            own = siblings[constant_names(module.package.path)]
+            definitions += resolve_module(module, own, signatures(), strict=strict, annotations=annotations)
         except RegoError as error:
             faults += error.diagnostics
     root = build_tree(siblings, definitions)
     faults += conflicts(root)
+    faults += data_conflicts(root, data)
     if faults:
         raise RegoError(*faults)
-    checker = Checker(root, allow_print=print_ is not None)
+    refused = REFUSED.keys() - ({NOW} if has_time else set())
+    checker = Checker(root, allow_print=prints, refused=refused)
     checker.check()
     faults += checker.faults
     unknown = {(fault.source.file, fault.offset) for fault in faults}
     for definition in definitions:
+        compile_at(definition.source, definition.start)
         orderer = Orderer(definition.source, checker.arity)
         bound = frozenset(variable.name for term in definition.arguments or () for variable in pattern_variables(term))
         for branch in definition.branches:
@@ -184,14 +256,5 @@ def link(
     if faults := check_types(root, checker):
         raise RegoError(*faults)
     # Debuggers, coverage and readers of what is printed expect small functions where they are written.
-    inlines = print_ is None and cover is None and sys.gettrace() is None
-    compiler = Compiler(
-        root,
-        checker,
-        data,
-        print_calls=print_ is not None,
-        inlines=inlines,
-        covers=cover is not None,
-        lenient=frozenset(lenient),
-    )
-    return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)
+    inlines = not prints and not covers and sys.gettrace() is None
+    return Compiler(root, checker, data, print_calls=prints, inlines=inlines, covers=covers, lenient=lenient)

@@ -19,6 +19,7 @@ from policyeng.rego.compiler import (
     _KINDS,
     Compiler,
     _is_constant,
+    _Names,
     _names_of,
     _Writer,
 )
@@ -36,6 +37,7 @@ from policyeng.rego.syntax import (
     Term,
     Var,
     constant_names,
+    results_of,
 )
 from policyeng.rego.tree import DataNode
 from policyeng.rego.values import Value
@@ -91,6 +93,8 @@ class _HandledWriter(_Writer):
         self.targets: list[str] = []
         #: Of the block; None where it does not catch.
         self.handlers: list[_Handler] | None = None
+        #: The variables that what is caught needs.
+        self.mentioned: dict[str, None] = {}
 
     def line(self, text: str) -> None:
         """Write a line that touches markers where it compares types and identities."""
@@ -113,32 +117,34 @@ class _HandledWriter(_Writer):
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        before = self.handlers, self.targets
-        self.handlers, self.targets = None, []
+        before = self.handlers, self.targets, self.mentioned
+        self.handlers, self.targets, self.mentioned = None, [], {}
         with super().block():
             yield
-        self.handlers, self.targets = before
+        self.handlers, self.targets, self.mentioned = before
 
     @contextmanager
-    def catching(self, why: str, leave: str = "", caught: _Caught | None = None) -> Iterator[None]:
+    def catching(
+        self, why: str, leave: str = "", caught: _Caught | None = None, mentioned: Iterable[str] = ()
+    ) -> Iterator[None]:
         """Write a block in which each iteration of a loop, and the rest, catches what is undecided.
 
         Args:
             why: the name that collects causes.
             leave: a name; the loops end where it is true.
             caught: writes what else is done.
+            mentioned: the variables that it needs.
         """
         with self.block():
+            self.mentioned = dict.fromkeys(mentioned)
             handlers = self.handlers = []
             self._begin_try()
             yield
-            body = dict(self.bound)
             for index in range(len(handlers) - 1, -1, -1):
                 handler = handlers[index]
                 self.depth = handler.depth
                 self.line(f"except Undecided as error: {why} = error.join({why})")
                 if caught is not None:
-                    self.bound = body
                     # Python takes no second line after the first, which is short.
                     self.lines[-1] = " " * self.depth + "except Undecided as error:"
                     self.depth += 1
@@ -157,8 +163,11 @@ class _HandledWriter(_Writer):
             self.handlers[-1].is_last = False
             return
         self.line("try:")
-        bound = {**self.bound, **{f"@{name}": name for name in names}}
-        self.handlers.append(_Handler(self.depth, bound, dict(self.kinds)))
+        # A wildcard has no value.
+        bound = {name: code for name in self.mentioned if (code := self.bound.get(name, "UNDEFINED")) != "UNDEFINED"}
+        bound |= {f"@{name}": name for name in names}
+        kinds = {code: self.kinds[code] for code in bound.values() if code in self.kinds}
+        self.handlers.append(_Handler(self.depth, bound, kinds))
         if len(self.handlers) > 1:
             self.handlers[-2].is_last = False
         self.depth += 1
@@ -188,7 +197,7 @@ class _HandledWriter(_Writer):
 
     def require_index(self, body: Body, heads: list[Term]) -> None:
         start, handlers = len(self.lines), self.handlers
-        before = dict(self.known), dict(self.kinds)
+        marks = self.known.mark(), self.kinds.mark()
         self.handlers = None
         self.line("try:")
         self.depth += 1
@@ -198,7 +207,8 @@ class _HandledWriter(_Writer):
         if len(self.lines) == start + 2:
             del self.lines[start:], self.places[start:]
         self.handlers = handlers
-        self.known, self.kinds = before
+        self.known.undo(marks[0])
+        self.kinds.undo(marks[1])
 
     # Expressions.
 
@@ -311,7 +321,8 @@ class _HandledWriter(_Writer):
             is_one = handler.is_last or kind != "list"
             self._keep_possible(term.body, head, handler, perhaps, is_open, is_one=is_one)
 
-        self.collect(term, found, partial(self.catching, why, caught=caught))
+        names = _names_of([*term.body, *(Expr(part.start, part.end, part) for part in results_of(term))])
+        self.collect(term, found, partial(self.catching, why, caught=caught, mentioned=names))
         self.line(f"if {why}: {found} = make_partial({kind}, {found}, {why}, {perhaps}, open_={is_open})")
         return found
 
@@ -323,13 +334,15 @@ class _HandledWriter(_Writer):
         Only names count that have their values where the `try` begins: others may have those of an earlier iteration.
         """
         known = set(handler.bound.values())
-        bound = {name: code for name, code in self.bound.items() if code in known}
+        bound = _Names(
+            {name: self.bound[name] for name in self.mentioned if name in self.bound and self.bound[name] in known}
+        )
         needed = self._support_of(body, head, set(bound))
         if needed is None or not is_one:
             self.line(f"{is_open} = True")
             return
         saved = self.bound, self.known, self.kinds, self.handlers, self.loops
-        self.bound, self.known, self.kinds, self.handlers = bound, {}, dict(handler.kinds), None
+        self.bound, self.known, self.kinds, self.handlers = bound, _Names(), _Names(handler.kinds), None
         self.line("try:")
         self.depth += 1
         with self.block():

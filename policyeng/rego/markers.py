@@ -9,7 +9,7 @@ and raises only where the answer depends on what is not known.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
@@ -295,7 +295,11 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
 
     def __reduce__(self) -> tuple[Value, ...]:
         """Stay the same in a copy and in another process."""
-        return MarkedObject, (dict(dict.items(self)), self.open)
+        return MarkedObject, (dict(self.stored()), self.open)
+
+    def stored(self) -> ItemsView[Value, Value]:
+        """Return the entries with the markers among them; a subclass may make entries only when they are read."""
+        return dict.items(self)
 
     def known_keys(self) -> Iterator[Value]:
         """Yield the existing keys, whether or not there may be others."""
@@ -324,7 +328,7 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
 
     def items(self) -> Iterator[tuple[Value, Value]]:  # type: ignore[override]  # as above
         """Yield the entries that are there, then raise."""
-        for key, value in dict.items(self):
+        for key, value in self.stored():
             if type(value) not in MARKERS:
                 yield key, value
         if causes := self.bounds()[2]:
@@ -332,14 +336,14 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
 
     def each(self) -> Iterator[tuple[Value, Value]]:
         """Yield the entries with those that may be absent, then raise if there may be others."""
-        for key, value in dict.items(self):
+        for key, value in self.stored():
             yield key, UnknownValue(*cause_of(value), may_lack=True) if type(value) in MARKERS else value
         if self.open:
             raise Undecided(*self.open)
 
     def bounds(self) -> tuple[int, int | None, tuple[Cause, ...]]:
         """Return how many entries there are."""
-        markers = [value for value in dict.values(self) if type(value) in MARKERS]
+        markers = [value for _, value in self.stored() if type(value) in MARKERS]
         size = dict.__len__(self)
         return size - len(markers), None if self.open else size, (*self.open, *map(cause_of, markers))
 

@@ -13,7 +13,8 @@ from itertools import chain
 from typing import NoReturn, TypeVar
 
 from policyeng.frozen import replace
-from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
+from policyeng.rego.budget import UNLIMITED, CompilationLimitError, EvaluationLimits, compiling, spend
+from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError
 from policyeng.rego.lexer import PARSE_ERROR, RegoToken, tokenize
 from policyeng.rego.syntax import (
     Array,
@@ -61,6 +62,7 @@ _CONSTANTS: dict[str, bool | None] = {"null": None, "true": True, "false": False
 MAX_DEPTH = 100
 #: So many operators, or parts of a reference, may follow each other; each makes a term one level deeper.
 MAX_CHAIN = 250
+SPLIT_HINT = "divide it among several rules and modules"
 #: What follows a keyword that is used as the name of a rule.
 _RULE_SIGNS = frozenset({":=", "=", "if", "contains", "("})
 _REFUSED_RULE_NAMES = {
@@ -78,19 +80,44 @@ _REFUSED_RULE_NAMES = {
 }
 
 
-def parse_module(file: str, text: str, version: int = 1) -> Module:
+#: What other languages have, by two tokens of which the second cannot be read, and what to write instead.
+_MISTAKES = {
+    ("&", "&"): "write each condition on a line of its own, or separate conditions by `;`",
+    ("|", "|"): "write a rule for each alternative: one that holds is sufficient",
+    ("==", "="): "compare with `==`",
+    ("!=", "="): "compare with `!=`",
+}
+_WORDS = {
+    "for": "write `some x in xs` on a line of its own instead of `for`",
+    "foreach": "write `some x in xs` on a line of its own instead of `foreach`",
+    "return": "write the value of a function in its head: `f(x) := value if { ... }`",
+    "elif": "write `else := value if { ... }` instead of `elif`",
+    "elseif": "write `else := value if { ... }` instead of `elseif`",
+    "and": "write each condition on a line of its own, or separate conditions by `;`",
+    "or": "write a rule for each alternative: one that holds is sufficient",
+}
+
+
+def parse_module(file: str, text: str, version: int = 1, limits: EvaluationLimits = UNLIMITED) -> Module:
     """Parse a module.
 
     Args:
         file: how messages name it.
         text: what it contains.
         version: of Rego, 0 or 1; a module of version 0 may import `rego.v1`.
+        limits: of what is compiled.
 
     Raises:
-        RegoError: the text is not Rego of that version.
+        RegoError: the text is not Rego of that version, or is beyond a limit.
     """
-    parser = _RegoParser(ModuleText(file, text), version)
-    return parser.run(parser.module)
+    source = ModuleText(file, text)
+    if len(text) > limits.characters:
+        message = f"the module has more than {limits.characters:,} characters (limit `characters`)"
+        # What follows is not read, so the message is about the beginning.
+        raise RegoError(Diagnostic(LIMIT_ERROR, message, source, 0, (SPLIT_HINT,)))
+    with compiling(limits):
+        parser = _RegoParser(source, version, limits)
+        return parser.run(parser.module)
 
 
 def parse_query(text: str, version: int = 1, imports: tuple[str, ...] = ()) -> Body:
@@ -118,8 +145,8 @@ class _UnreadableError(Exception):
 
 
 class _RegoParser:
-    def __init__(self, source: ModuleText, version: int) -> None:
-        self.source, self.version = source, version
+    def __init__(self, source: ModuleText, version: int, limits: EvaluationLimits = UNLIMITED) -> None:
+        self.source, self.version, self.limits = source, version, limits
         self.tokens, self.comments = tokenize(source)
         self.at = self.wildcards = self.depth = 0
         self.keywords = _ALWAYS | (_SINCE_1 if version else frozenset())
@@ -215,7 +242,31 @@ class _RegoParser:
         try:
             return read()
         except _UnreadableError as failure:
-            raise RegoError(failure.diagnostic) from None
+            fault = failure.diagnostic
+            raise RegoError(replace(fault, hints=(*fault.hints, *self.find_mistake(failure.at)))) from None
+        except CompilationLimitError as error:
+            raise self.limit_error(f"the module {error}") from None
+
+    def limit_error(self, message: str, at: int | None = None) -> RegoError:
+        offset = self.token.start if at is None else at
+        return RegoError(Diagnostic(LIMIT_ERROR, message, self.source, offset, (SPLIT_HINT,)))
+
+    def find_mistake(self, at: int) -> Iterator[str]:
+        """Yield what to write instead of something that other languages have, from the tokens around a fault."""
+        before, token = self.tokens[at - 1] if at else RegoToken("", "", 0, 0, False, False), self.tokens[at]
+        follows = self.tokens[min(at + 1, len(self.tokens) - 1)]
+        words = before.text, token.text
+        yield from (hint for pair, hint in _MISTAKES.items() if pair == words)
+        if before.text in _WORDS:
+            yield _WORDS[before.text]
+        elif token.text in _WORDS:
+            yield _WORDS[token.text]
+        elif token.text == "/" == follows.text:
+            yield "a comment begins with `#`"
+        elif token.kind == "string" and before.kind == "name" and not token.spaced:
+            yield f"a text with values is a template string such as `${token.text}`, or a call of `sprintf`"
+        elif token.kind == "-" and any(one.text == "package" for one in self.tokens[max(at - 2, 0) : at]):
+            yield 'write `_` instead of `-` in the name of a package, or a part in brackets: `package a["b-c"]`'
 
     def module(self) -> Module:
         if not self.is_keyword("package"):
@@ -232,6 +283,9 @@ class _RegoParser:
                 self.terms.clear()  # a new keyword makes other terms of the same text
             else:
                 rules.extend(self.rules())
+                if len(rules) > self.limits.rules:
+                    message = f"the module has more than {self.limits.rules:,} rules (limit `rules`)"
+                    raise self.limit_error(message, rules[-1].start)
         if self.version:
             faults = tuple(fault for rule in rules for fault in self.faults_of(rule))
             if faults:
@@ -392,7 +446,9 @@ class _RegoParser:
     def rule_without_body(self, start: int, head: Head) -> Rule:
         """Make a rule that is always so, such as `p := 1`."""
         if self.is_sign(";"):
-            self.fail("multiple expressions cannot be used for rule head", at=start)
+            self.fail(
+                "multiple expressions cannot be used for rule head", "a rule ends with its line, without `;`", at=start
+            )
         if self.is_keyword("with"):
             self.fail("expressions using with keyword cannot be used for rule head", at=start)
         if head.value is None and head.key is None:
@@ -514,20 +570,30 @@ class _RegoParser:
         while one:
             head = one.head
             messages = (
-                (f"{name} keyword cannot be used for rule name", not head.ref.path and name in _ALWAYS | _SINCE_1),
-                (f"{kind} must have value assignment and/or body declaration", one.implied_body and head.implied_value),
+                (
+                    f"{name} keyword cannot be used for rule name",
+                    not head.ref.path and name in _ALWAYS | _SINCE_1,
+                    "use another name",
+                ),
+                (
+                    f"{kind} must have value assignment and/or body declaration",
+                    one.implied_body and head.implied_value,
+                    f"write a value, such as `{name} := true`, or a body",
+                ),
                 (
                     f"`if` keyword is required before {kind} body",
                     not one.implied_body and "if" not in head.keywords and not one.default,
+                    f"write `{name} ... if {{ ... }}`; the module is read as Rego v1",
                 ),
                 (
                     "`contains` keyword is required for partial set rules",
                     head.key is not None and "contains" not in head.keywords,
+                    f"write `{name} contains member if {{ ... }}`",
                 ),
             )
-            for message, is_fault in messages:
+            for message, is_fault, hint in messages:
                 if is_fault:
-                    yield Diagnostic(PARSE_ERROR, message, self.source, one.start)
+                    yield Diagnostic(PARSE_ERROR, message, self.source, one.start, (hint,))
             one = one.otherwise
 
     # Bodies
@@ -556,6 +622,9 @@ class _RegoParser:
                 elif not self.token.newline or self.is_sign("eof"):
                     self.fail_between_expressions(end, opened)
                 body.append(self.literal())
+                if len(body) > self.limits.expressions:
+                    message = f"a body has more than {self.limits.expressions:,} expressions (limit `expressions`)"
+                    raise self.limit_error(message, body[-1].start)
             return body
 
     def fail_between_expressions(self, end: str, opened: int) -> NoReturn:
@@ -697,7 +766,10 @@ class _RegoParser:
         if not isinstance(value, Var):
             self.fail("expected value to be a variable", at=value.start)
         if not self.is_sign("{"):
-            self.fail(f"unexpected {self.described()}: missing body")
+            self.fail(
+                f"unexpected {self.described()}: missing body",
+                "write its conditions in braces: `every x in xs { ... }`",
+            )
         body = self.braced_body()
         return Expr(start, self.last_end, Every(start, self.last_end, key, value, domain, body))
 
@@ -804,6 +876,7 @@ class _RegoParser:
 
     def term(self) -> Term:
         """Read a term without operators; what was read at a place before is not read again."""
+        spend()
         at = self.at
         known = self.terms.get(at)
         if isinstance(known, _UnreadableError):
@@ -1055,7 +1128,7 @@ class _RegoParser:
             self.take()
             pairs.append((key, self.infix(in_list=True)))
         if not self.is_sign("}"):
-            self.fail(f"unexpected {self.described()}: expected `,` or `}}`")
+            self.fail(f"unexpected {self.described()}: expected `,` or `}}`", "separate the members with `,`")
         return Object(start, self.take().end, pairs)
 
 

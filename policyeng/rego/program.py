@@ -5,18 +5,20 @@ from __future__ import annotations
 import dis
 import linecache
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from time import monotonic
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from policyeng.rego import runtime, values
 from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, EvaluationLimits, charge
-from policyeng.rego.builtins import BuiltinError, load_function, load_pattern
-from policyeng.rego.compiled import Compiled
+from policyeng.rego.builtins import NOW, BuiltinError, RefusedBuiltinError, load_function, load_pattern
+from policyeng.rego.compiled import Compiled, PartialRule
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
-from policyeng.rego.markers import Undecided
+from policyeng.rego.markers import Cause, Undecided
 from policyeng.rego.numbers import NumberTooLargeError
+from policyeng.rego.paths import read_path
 from policyeng.rego.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
@@ -26,10 +28,14 @@ if TYPE_CHECKING:
     from policyeng.rego.syntax import Body, Module
 
 _MISSING = object()
+#: A part of a path that is not given.
+_FREE = object()
+#: Parts of a set or object that an evaluation asks for before the whole of it is evaluated.
+_MOST_PARTS = 2
 #: Characters of a line that an error repeats.
 _LONGEST_LINE = 120
 #: Errors of values, which end an evaluation that reaches them.
-ERRORS = (BuiltinError, runtime.ConflictError, NumberTooLargeError)
+ERRORS = (BuiltinError, RefusedBuiltinError, runtime.ConflictError, NumberTooLargeError)
 _EVALUATION_ERRORS = (*ERRORS, BudgetExceededError)
 
 
@@ -74,6 +80,9 @@ class Thread:
         ignored: by name, the builtins that failed since `begin` in files that are lenient.
     """
 
+    #: Whether it evaluates the whole of what it is asked for several parts of.
+    joins_parts = True
+
     def __init__(
         self, compiled: Compiled, data: Value, print_: Print | None, cover: Cover | None, names: Mapping[str, str]
     ) -> None:
@@ -83,12 +92,18 @@ class Thread:
         self.steps = runtime.Steps()
         self.weights = runtime.Weights()
         self.joins = self.new_joins()
-        self._rules = compiled.rules
+        self._rules: Mapping[tuple[Value, ...], str] = compiled.rules
+        self._functions = compiled.functions
+        self._parts: Mapping[tuple[Value, ...], PartialRule] = compiled.parts
+        self._part_counts: dict[str, int] = {}
         self._data = data
         self.replacements: dict[str | tuple[str, ...], Value] = {}
         self.kept: dict[int, Any] = {}
         #: The builtins that failed in this evaluation where that is undefined, once for each call.
         self.ignored: list[str] = []
+        #: How much of the code of queries it has.
+        self.loaded = 0
+        self.time: Value = None
         self.globals: dict[str, Any] = {
             "__builtins__": {
                 name: __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name)
@@ -121,6 +136,10 @@ class Thread:
             "COLLECTIONS": runtime.COLLECTIONS,
             "enter": self._enter,
             "leave": self._leave,
+            "FREE": _FREE,
+            "part": self._part,
+            "reach": self.reach,
+            "reach_each": self._reach_each,
             "replaced": self._replaced,
             "replaced_call": self._replaced_call,
             "call_replaced": self._call_replaced,
@@ -167,7 +186,7 @@ class Thread:
             self.globals[short] = runtime.look_up(self._data, path)
         for name, short in compiled.builtins.items():
             if short not in self.globals:
-                self.globals[short] = load_function(name)
+                self.globals[short] = self.now if name == NOW else load_function(name)
                 self.globals[f"{short}_"] = self._forgiving(name, short)
         for text, short in compiled.patterns.items():
             if short not in self.globals:
@@ -196,12 +215,13 @@ class Thread:
         return compile_and_match
 
     def function(self, path: str) -> Callable[[], Value]:
-        """Return what computes a rule, by its path such as `data.authz.allow`.
+        """Return what computes a rule, by its path such as `data.authz.allow` or `data.hooks["test.target"].deny`.
 
         Raises:
             KeyError: there is no such rule.
+            ValueError: it is not a path.
         """
-        function: Callable[[], Value] = self.globals[self._rules[tuple(path.split(".")[1:])]]
+        function: Callable[[], Value] = self.globals[self._rules[read_path(path)]]
         return function
 
     def uncached(self, path: str) -> Callable[[], Value]:
@@ -209,15 +229,32 @@ class Thread:
 
         Raises:
             KeyError: there is no such rule.
+            ValueError: it is not a path.
         """
-        function: Callable[[], Value] = self.globals[f"{self._rules[tuple(path.split('.')[1:])]}_"]
+        function: Callable[[], Value] = self.globals[f"{self._rules[read_path(path)]}_"]
         return function
 
-    def begin(self, input_: Value, limits: EvaluationLimits = UNLIMITED) -> None:
-        """Begin an evaluation: what rules gave for another input is forgotten, and what was used is not counted."""
+    def now(self) -> Value:
+        """Return what `time.now_ns()` is: the time of the evaluation.
+
+        Raises:
+            RefusedBuiltinError: it has none.
+        """
+        return load_function("time.parse_rfc3339_ns" if self.time is not None else NOW)(self.time)
+
+    def begin(self, input_: Value, limits: EvaluationLimits = UNLIMITED, time: Value = None) -> None:
+        """Begin an evaluation: what rules gave for another input is forgotten, and what was used is not counted.
+
+        Args:
+            input_: the document `input`.
+            limits: of the evaluation.
+            time: of the evaluation, as in RFC 3339, for `time.now_ns()`.
+        """
         space, weights, steps = self.globals, self.weights, self.steps
         space["INPUT"] = input_
+        self.time = time
         space["CACHE"].clear()
+        self._part_counts.clear()
         if self.ignored:
             # What was ignored counts in every evaluation that needs it, so it must not be remembered.
             self.ignored.clear()
@@ -247,10 +284,10 @@ class Thread:
     def _located(self, error: Value) -> EvaluationError:
         """Return an error with the name of its builtin and the place in the policy."""
         found = _place(error, self.globals)
+        message = error.describe(self._names) if isinstance(error, runtime.ConflictError) else str(error)
         if found is None:
-            return EvaluationError(error.code, str(error))
+            return EvaluationError(error.code, message)
         file, line = found.tb_frame.f_code.co_filename, found.tb_lineno
-        message = str(error)
         if isinstance(error, BuiltinError) and (name := self._builtin_at(found)):
             message = f"{name}: {message.removeprefix(f'{name}: ')}"
         text = linecache.getline(file, line).strip()
@@ -268,6 +305,126 @@ class Thread:
             code = place.tb_next.tb_frame.f_code
             called = {name for name in called if getattr(load_function(name), "__code__", None) is code}
         return called.pop() if len(called) == 1 else ""
+
+    # Parts of documents.
+
+    @cached_property
+    def _children(self) -> dict[tuple[Value, ...], list[str]]:
+        """The names directly below packages and other documents that no rule defines as a whole."""
+        found: dict[tuple[Value, ...], list[str]] = {}
+        for path in sorted(self._rules):
+            if path:
+                found.setdefault(path[:-1], []).append(path[-1])
+        return found
+
+    def reach(self, path: tuple[Value, ...], keys: tuple[Value, ...]) -> Value:
+        """Return the value at keys below a package or document, or `UNDEFINED`; nothing else is evaluated.
+
+        Args:
+            path: of the document, which no rule defines as a whole.
+            keys: all of which are values.
+        """
+        for found in self._walk((), path, keys):
+            return found[0]
+        return UNDEFINED
+
+    def _reach_each(self, path: tuple[Value, ...], keys: tuple[Value, ...]) -> Iterator[tuple[Value, ...]]:
+        """Yield the values at keys of which some are `FREE`, each after what those are for it."""
+        return self._walk((), path, keys)
+
+    def _walk(
+        self, names: tuple[Value, ...], path: tuple[Value, ...], keys: tuple[Value, ...]
+    ) -> Iterator[tuple[Value, ...]]:
+        space = self.globals
+        for place, key in enumerate(keys):
+            if key is _FREE:
+                base = space["look_up"](space["DATA"], path)
+                found = [] if base is UNDEFINED else [name for name, _ in space["ordered_pairs"](base)]
+                found += [name for name in self._children.get(path, ()) if name not in found]
+                yield from self._each(
+                    (name, self._walk((*names, name), path, (name, *keys[place + 1 :]))) for name in found
+                )
+                return
+            below = (*path, key) if key.__class__ is str else ()
+            function = self._rules.get(below) if below else None
+            rest = keys[place + 1 :]
+            if function is None:
+                yield from self._follow(names, space["look_up"](space["DATA"], path), keys[place:], space["data_item"])
+                return
+            path = below
+            if path in self._functions:
+                return
+            if path in self._parts and self._parts[path][0]:
+                yield from self._follow(names, self._part(path, rest), rest, space["item"])
+                return
+            if path not in self._children:
+                yield from self._follow(names, space[function](), rest, space["item"])
+                return
+        value = space[self._rules[path]]()
+        if value is not UNDEFINED:
+            yield (*names, value)
+
+    def _follow(
+        self, names: tuple[Value, ...], value: Value, keys: tuple[Value, ...], item: Callable[[Value, Value], Value]
+    ) -> Iterator[tuple[Value, ...]]:
+        """Yield what is at keys in a value, as `_walk` does."""
+        for place, key in enumerate(keys):
+            if value is UNDEFINED:
+                return
+            if key is _FREE:
+                rest = keys[place + 1 :]
+                yield from self._each(
+                    (part, self._follow((*names, name), part, rest, item))
+                    for name, part in self.globals["ordered_pairs"](value)
+                )
+                return
+            value = item(value, key)
+        if value is not UNDEFINED:
+            yield (*names, value)
+
+    def _each(self, parts: Iterable[tuple[Value, Iterator[tuple[Value, ...]]]]) -> Iterator[tuple[Value, ...]]:
+        """Yield the results of parts; what is undecided in one of them is raised after those of the others."""
+        causes: tuple[Cause, ...] = ()
+        for value, found in parts:
+            self.steps.tick()
+            try:
+                value.__class__  # noqa: B018  # a marker raises, because its part may be absent
+                yield from found
+            except Undecided as error:
+                causes = error.join(causes)
+        if causes:
+            raise Undecided(*causes)
+
+    def _part(self, path: tuple[Value, ...], keys: tuple[Value, ...]) -> Value:
+        """Return what rules build together, or what of it is at the keys that are not `FREE`.
+
+        The whole is evaluated where a part cannot be, and after some parts of it: to evaluate each member of a large
+        set by itself takes longer. An error that the whole has does not matter to its parts.
+        """
+        space = self.globals
+        whole = self._rules[path]
+        longest, is_set, is_pure, functions = self._parts[path]
+        mask = tuple([place for place, key in enumerate(keys[:longest]) if key is not _FREE])
+        function = functions.get(mask)
+        cache = space["PROGRAM" if is_pure else "CACHE"]
+        if function is None or whole in cache:
+            return space[whole]()
+        if self.replacements and (found := self._replaced(path)) is not _MISSING:
+            return found
+        place = (function, *[space["to_key"](keys[index]) for index in mask])
+        if (found := cache.get(place, _MISSING)) is not _MISSING:
+            return found
+        if self.joins_parts:
+            count = self._part_counts[whole] = self._part_counts.get(whole, 0) + 1
+            if count > _MOST_PARTS:
+                try:
+                    return space[whole]()
+                except ERRORS:
+                    self._part_counts[whole] = -1 << 62
+        found = space[function](*[keys[index] for index in mask])
+        found = space["make_set"](found) if is_set else space["finish"](found, space["look_up"](space["DATA"], path))
+        cache[place] = found
+        return found
 
     # Modifiers.
 
@@ -290,7 +447,7 @@ class Thread:
         space = self.globals
         space["INPUT"], space["DATA"], space["CACHE"], space["PROGRAM"], self.replacements = saved
 
-    def _replaced(self, path: list[str]) -> Value:
+    def _replaced(self, path: Sequence[str]) -> Value:
         for count in range(len(path), -1, -1):
             value = self.replacements.get(tuple(path[:count]), _MISSING)
             if value is not _MISSING:
@@ -357,10 +514,23 @@ class Program:
         self._cover = cover
         self._names = names or {}
         self._local = threading.local()
-        self._queries: dict[str, tuple[str, CodeType]] = {}
+        self._queries: dict[str, str] = {}
+        #: The code of queries and of what they need.
+        self._later: list[CodeType] = []
         self._lock = threading.Lock()
         self._compile_handled = handled or self.compile_handled
         self._handled: Compiled | None = None
+
+    @property
+    def linked(self) -> Linked:
+        """The rules.
+
+        Raises:
+            ValueError: the program was loaded without them.
+        """
+        if self._linked is None:
+            raise ValueError("this program has no rules to compile")
+        return self._linked
 
     def compile_handled(self) -> Compiled:
         """Compile the form that handles markers.
@@ -369,9 +539,7 @@ class Program:
             RegoError: loops are nested too deeply for it, in a reference with very many variables.
             ValueError: there are no rules to compile it from.
         """
-        if self._linked is None:
-            raise ValueError("this program has no rules to compile")
-        return self._linked.compile_handled()
+        return self.linked.compile_handled()
 
     def marked_thread(self) -> MarkedThread:
         """Return what evaluates rules in this thread over an input with markers; what meets one raises `Undecided`."""
@@ -447,30 +615,49 @@ class Program:
         found = self._local.thread = Thread(self.compiled, self._data, self._print, self._cover, self._names)
         return found
 
-    def query(self, path: str, input: Value = UNDEFINED) -> Value:  # noqa: A002  # the name that Rego has for it
+    def query(
+        self,
+        path: str,
+        input: Value = UNDEFINED,  # noqa: A002  # the name that Rego has for it
+        time: str | None = None,
+    ) -> Value:
         """Return the value of a rule or document below `data`, or `UNDEFINED`.
 
         Args:
-            path: such as `data.authz.allow`.
+            path: such as `data.authz.allow`, `data.hooks["test.target"].deny` or `data.authz.roles[0]`.
             input: the document `input`; `UNDEFINED` for none.
+            time: of the evaluation, as in RFC 3339, for `time.now_ns()`.
 
         Raises:
             EvaluationError: a builtin, a conflict or a limit ended it.
             KeyError: it is a function.
+            ValueError: it is not a path of names, texts in brackets and indices of arrays.
         """
-        names = tuple(path.split(".")[1:])
+        names = read_path(path)
         thread = self.thread()
         if names in self.compiled.functions:
             raise KeyError(f"{path} is a function")
-        for count in range(len(names), -1, -1):
-            rule = self.compiled.rules.get(names[:count])
-            if rule is not None:
-                thread.begin(input)
-                return runtime.look_up(thread.call(thread.globals[rule]), names[count:])
-        raise KeyError(path)
+        if self._linked is not None:
+            with self._lock:
+                self._later += self._linked.compile_part(names)
+        self._load_later(thread)
+        thread.begin(input, time=time)
+        return thread.call(partial(thread.reach, (), names))
 
-    def bindings(self, query: str, input: Value = UNDEFINED) -> list[dict[str, Value]]:  # noqa: A002  # as above
-        """Return the values of the variables of a query for each of its solutions.
+    def _load_later(self, thread: Thread) -> None:
+        """Define the functions that queries needed in addition to those of the program."""
+        if thread.loaded < len(self._later):
+            code = self._later[thread.loaded :]
+            thread.load(code, self.compiled)
+            thread.loaded += len(code)
+
+    def bindings(
+        self,
+        query: str,
+        input: Value = UNDEFINED,  # noqa: A002  # as above
+        time: str | None = None,
+    ) -> list[dict[str, Value]]:
+        """Return the values of the variables of a query for each of its solutions; see `query`.
 
         Raises:
             RegoError: the query cannot be compiled.
@@ -479,8 +666,8 @@ class Program:
         with self._lock:
             if query not in self._queries:
                 self._queries[query] = self._compile(lambda linked: linked.compile_query(query), query)
-            name, code = self._queries[query]
-        return self._solve(name, code, input)
+            name = self._queries[query]
+        return self._solve(name, input, time=time)
 
     def solutions(self, body: Body, module: Module, limits: EvaluationLimits = UNLIMITED) -> list[dict[str, Value]]:
         """Return the values of the variables of a query, written in the words of a module, for each of its solutions.
@@ -495,21 +682,18 @@ class Program:
             EvaluationError: a builtin, a conflict or a limit ended it.
         """
         with self._lock:
-            name, code = self._compile(lambda linked: linked.compile_body(body, module), "")
-        return self._solve(name, code, UNDEFINED, limits)
+            name = self._compile(lambda linked: linked.compile_body(body, module), "")
+        return self._solve(name, UNDEFINED, limits)
 
     def _solve(
-        self, name: str, code: CodeType, input_: Value, limits: EvaluationLimits = UNLIMITED
+        self, name: str, input_: Value, limits: EvaluationLimits = UNLIMITED, time: str | None = None
     ) -> list[dict[str, Value]]:
         thread = self.thread()
-        if name not in thread.globals:
-            thread.load([code], self.compiled)
-        thread.begin(input_, limits)
+        self._load_later(thread)
+        thread.begin(input_, limits, time)
         return list(thread.call(thread.globals[name]))
 
-    def _compile(
-        self, compile_: Callable[[Linked], tuple[CodeType, str, Compiled | None]], query: str
-    ) -> tuple[str, CodeType]:
+    def _compile(self, compile_: Callable[[Linked], tuple[list[CodeType], str, Compiled | None]], query: str) -> str:
         if self._linked is None:
             raise RegoError(Diagnostic("query", "this program answers no queries", ModuleText("query", query), 0))
         code, name, recompiled = compile_(self._linked)
@@ -518,7 +702,9 @@ class Program:
             self._local = threading.local()
             self._handled = None
             self._queries.clear()
-        return name, code
+            self._later = []
+        self._later += code
+        return name
 
 
 def _place(error: BaseException, space: dict[str, Value]) -> TracebackType | None:

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from policyeng.rego.annotations import Annotations
+from policyeng.rego.budget import compile_at, spend
 from policyeng.rego.builtins import signatures
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
+from policyeng.rego.paths import write_part
 from policyeng.rego.syntax import (
     COMPREHENSIONS,
     Array,
@@ -40,6 +43,7 @@ from policyeng.rego.syntax import (
     With,
     children_of,
     constant_names,
+    constant_term,
     dotted_name,
     pattern_variables,
     results_of,
@@ -49,6 +53,7 @@ from policyeng.rego.syntax import (
 COMPILE_ERROR = "rego_compile_error"
 TYPE_ERROR = "rego_type_error"
 _ROOTS = frozenset(("data", "input"))
+_METADATA = frozenset(("rego.metadata.chain", "rego.metadata.rule"))
 _KEYWORD_ROOTS = frozenset(("future", "rego"))
 
 
@@ -72,7 +77,7 @@ class Definition:
 
     Attributes:
         path: below `data`; text where it is constant.
-        arguments: of a function, else None.
+        arguments: of a function, else None; a head `f()` without arguments is that of a rule.
         key: the member that it contributes to a set, else None.
         branches: its body and those of its `else`.
     """
@@ -104,7 +109,12 @@ def operator_name(call: Call) -> str | None:
 
 
 def resolve_module(
-    module: Module, siblings: Iterable[str], builtins: Iterable[str], *, strict: bool
+    module: Module,
+    siblings: Iterable[str],
+    builtins: Iterable[str],
+    *,
+    strict: bool,
+    annotations: Annotations | None = None,
 ) -> list[Definition]:
     """Resolve the rules of a module.
 
@@ -113,11 +123,13 @@ def resolve_module(
         siblings: names of rules of the same package in any module.
         builtins: names of all builtins.
         strict: refuse unused imports, variables and arguments, too.
+        annotations: of the program; those of the module alone where there are none.
 
     Raises:
         RegoError: names that OPA refuses.
     """
     resolver = _Resolver(module, siblings, builtins, strict=strict)
+    resolver.annotations = annotations or Annotations([module])
     found = [resolver.definition(rule) for rule in module.rules]
     resolver.check_imports()
     if resolver.faults:
@@ -177,6 +189,8 @@ class _NameScope:
         #: What the body of this scope declares anywhere; no rule or import is meant by these names.
         self.declares = declares
         self.names: dict[str, _Name] = {}
+        #: The documents that are read here and are no variables.
+        self.documents: set[str] = set()
 
     def find(self, name: str) -> _Name | None:
         scope: _NameScope | None = self
@@ -190,6 +204,13 @@ class _NameScope:
         """Return whether a name is a variable; the name of a builtin is none until it is used as one."""
         found = self.find(name)
         return found is not None and found.kind != "called"
+
+    def is_read_outside(self, name: str) -> bool:
+        """Return whether a body around this one has read a document."""
+        scope = self.parent
+        while scope is not None and name not in scope.documents:
+            scope = scope.parent
+        return scope is not None
 
     def hides(self, name: str) -> bool:
         scope: _NameScope | None = self
@@ -207,6 +228,9 @@ class _Resolver:
         self.faults: list[Diagnostic] = []
         self.count = 0
         self.computed_arguments: list[tuple[Var, Term]] = []
+        self.annotations: Annotations | None = None
+        #: The rule that is being resolved, and the one whose `else` it is.
+        self.rules: tuple[Rule, Rule] | None = None
         self.builtins = frozenset(builtins)
         self.imports = [imported for imported in module.imports if root_name(imported.path) not in _KEYWORD_ROOTS]
         self.used: set[str] = set()
@@ -235,17 +259,19 @@ class _Resolver:
 
     def definition(self, rule: Rule) -> Definition:
         head = rule.head
-        if self.strict or self.module.version == 1:
-            self.check_overrides(rule)
+        compile_at(self.module.source, rule.start)
+        self.check_overrides(rule)
         arguments_scope = _NameScope(None, frozenset(_names_in(head.args or ())))
         self.computed_arguments = []
-        arguments = None if head.args is None else [self.argument(term, arguments_scope) for term in head.args]
+        arguments = [self.argument(term, arguments_scope) for term in head.args or ()] or None
         path: list[Term] = [*self.module.package.path, Scalar(head.ref.start, head.ref.end, root_name(head.ref))]
         key: Term | None = None
         branches: list[Branch] = []
         current: Rule | None = rule
         unused = {name for name in arguments_scope.names if not name.startswith("$")}
         while current is not None:
+            spend(len(current.body) + len(arguments_scope.names))
+            self.rules = current, rule
             scope = _NameScope(None, arguments_scope.declares | _declared(current.body))
             scope.names = {name: _Name(entry.name, entry.kind) for name, entry in arguments_scope.names.items()}
             # What a head uses is not unused.
@@ -269,7 +295,7 @@ class _Resolver:
         return Definition(self.module.source, path, arguments, key, branches, rule.default, rule.start, rule.end, rule)
 
     def check_overrides(self, rule: Rule) -> None:
-        if root_name(rule.head.ref) in _ROOTS:
+        if root_name(rule.head.ref) in _ROOTS and (self.strict or self.module.version == 1):
             self.fail(rule.head.start, f"rules must not shadow {root_name(rule.head.ref)} (use a different rule name)")
         for name in _names_in(rule.head.args or ()):
             if name in _ROOTS:
@@ -364,6 +390,11 @@ class _Resolver:
                     return
                 assigned = True
                 resolved = self.assignment(value, scope, extra)
+            case Call() if (constant := self.metadata(value, scope)) is not None:
+                resolved = constant
+                if value.arguments:
+                    output = self.term(value.arguments[0], scope, extra)
+                    resolved = _equality(value.start, value.end, output, constant)
             case Call():
                 resolved = self.call(value, scope, extra)
             case _:
@@ -408,9 +439,12 @@ class _Resolver:
             self.used.add(name)
             found = self.globals[name]
             return Ref(target.start, target.end, found.head, [*found.path, *target.path])
+        if name in _ROOTS:
+            # A variable of this name, which v0 allows, is never what is replaced.
+            return target
         if scope.has(name):
             return Ref(target.start, target.end, self.variable(Var(target.start, target.end, name), scope), target.path)
-        if not target.path and name not in _ROOTS:
+        if not target.path:
             scope.names[name] = _Name(name, "called")
         return target
 
@@ -452,7 +486,7 @@ class _Resolver:
             case Object():
                 items = [(self.term(key, scope, []), self.target(item, scope)) for key, item in term.items]
                 return Object(term.start, term.end, items)
-        self.fail(term.start, f"cannot assign to {_kind_name(term)}")
+        self.fail(term.start, f"cannot assign to {_kind_name(term)}", "compare with `==`")
         return term
 
     def declare(self, variable: Var, scope: _NameScope, kind: str) -> Term:
@@ -467,7 +501,8 @@ class _Resolver:
                 "declared": f"var {variable.name} declared above",
                 "argument": f"arg {variable.name} redeclared",
             }[found.kind]
-            self.fail(variable.start, message)
+            hint = f"use another name, or compare with `{variable.name} ==`"
+            self.fail(variable.start, message, *([hint] if found.kind in ("assigned", "argument") else []))
             return variable
         entry = scope.names[variable.name] = _Name(self.fresh_name(variable.name), kind, 1, variable.start)
         return Var(variable.start, variable.end, entry.name)
@@ -549,6 +584,19 @@ class _Resolver:
         arguments = [self.term(argument, scope, support) for argument in call.arguments]
         return Call(call.start, call.end, operator, arguments)
 
+    def metadata(self, call: Call, scope: _NameScope) -> Term | None:
+        """Return what a call of `rego.metadata.rule` or `rego.metadata.chain` is, which follows from the text."""
+        name = operator_name(call)
+        if name not in _METADATA or len(call.arguments) > 1 or scope.has("rego") or "rego" in self.globals:
+            return None
+        if self.annotations is None or self.rules is None:
+            self.fail(call.start, f"{name} is about the rule that calls it: call it in a rule")
+            return Object(call.start, call.end, [])
+        rule, first = self.rules
+        if name == "rego.metadata.rule":
+            return constant_term(self.annotations.rule(rule), call.start, call.end)
+        return constant_term(self.annotations.chain(self.module, rule, first), call.start, call.end)
+
     def check_deprecated(self, call: Call) -> None:
         name = operator_name(call)
         if name in self.builtins and signatures()[name].get("deprecated"):
@@ -563,6 +611,8 @@ class _Resolver:
                 return self.variable(term, scope)
             case Ref():
                 return self.ref(term, scope, support)
+            case Call() if not term.arguments and (constant := self.metadata(term, scope)) is not None:
+                return self.capture(constant, support)
             case Call():
                 resolved = self.call(term, scope, support)
                 output = self.fresh(term.start, term.end)
@@ -642,7 +692,11 @@ class _Resolver:
                 reference = self.globals[term.name]
                 return Ref(term.start, term.end, reference.head, list(reference.path))
             if term.name in _ROOTS:
+                scope.documents.add(term.name)
                 return Ref(term.start, term.end, term, [])
+        if term.name in _ROOTS and scope.is_read_outside(term.name):
+            # As in OPA, a later declaration here does not conflict with it.
+            return Ref(term.start, term.end, term, [])
         scope.names[term.name] = _Name(term.name, "seen")
         return term
 
@@ -692,9 +746,7 @@ def _ref_text(ref: Ref) -> str:
     text = root_name(ref)
     for part in ref.path:
         if isinstance(part, Scalar):
-            text += (
-                f".{part.value}" if isinstance(part.value, str) and part.value.isidentifier() else f'["{part.value}"]'
-            )
+            text += write_part(part.value) if isinstance(part.value, str) else f'["{part.value}"]'
         elif isinstance(part, Var):
             text += f"[{part.name.partition('@')[0]}]"
     return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from time import monotonic
 from typing import Any
@@ -21,6 +21,7 @@ from policyeng.rego.values import (
     number_text,
     ordered_keys,
     to_key,
+    to_text,
 )
 
 #: Steps between two looks at the clock.
@@ -33,10 +34,16 @@ _MOST_JOINED = 64
 #: Texts, and characters of a text or members of a list, that are remembered of a function.
 _MOST_REMEMBERED = 20_000
 _LONGEST_REMEMBERED = 500
+#: Characters of a value that an error repeats.
+_LONGEST_SHOWN = 80
 
 
 #: The types of values that have parts, as they are among the parts of another.
 COLLECTIONS = frozenset((list, dict, set, ValueKey))
+
+
+#: Of a rule that gives a value: what a conflict calls it, its file and its line.
+Place = tuple[str, str, int]
 
 
 class ConflictError(Exception):
@@ -44,9 +51,28 @@ class ConflictError(Exception):
 
     code = "eval_conflict_error"
 
+    def __init__(self, message: str, *values: tuple[Value, Place]) -> None:
+        """Take the message, and the values with their places where they are known."""
+        super().__init__(message)
+        self.values = values
 
-def look_up(base: Value, path: tuple[str, ...]) -> Value:
-    """Follow constant strings into a value of any type."""
+    def describe(self, names: Mapping[str, str]) -> str:
+        """Return the message with the values and their places.
+
+        Args:
+            names: how files are called, where it is not as compiled.
+        """
+        shown = [f"{_shorten(value)} at {names.get(file, file)}:{line}" for value, (_, file, line) in self.values]
+        return f"{self}: {', '.join(shown)}" if shown else str(self)
+
+
+def _shorten(value: Value) -> str:
+    text = to_text(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def look_up(base: Value, path: tuple[str | int, ...]) -> Value:
+    """Follow constant strings and indices into a value of any type."""
     for part in path:
         base = item(base, part)
     return base
@@ -141,17 +167,20 @@ def is_collection(value: Value) -> bool:
     return type(value) in (list, dict, set)
 
 
-def agree(first: Value, second: Value) -> Value:
-    """Return the one value of a complete rule or function.
+def agree(first: Value, second: Value, place: Place, other: Place) -> None:
+    """Check that a complete rule or function has one value.
+
+    Args:
+        first: its value so far.
+        second: another one.
+        place: where the first comes from.
+        other: where the second comes from.
 
     Raises:
-        ConflictError: there are two.
+        ConflictError: the values differ.
     """
-    if first is UNDEFINED or (second is not UNDEFINED and not equal(first, second)):
-        if first is UNDEFINED:
-            return second
-        raise ConflictError("complete rules must not produce multiple outputs")
-    return first
+    if not equal(first, second):
+        raise ConflictError(f"{place[0]} produced conflicting values", (first, place), (second, other))
 
 
 def put(found: dict[Value, Value], key: Value, value: Value) -> None:
@@ -165,7 +194,8 @@ def put(found: dict[Value, Value], key: Value, value: Value) -> None:
     if before is UNDEFINED:
         found[place] = value
     elif not equal(before, value):
-        raise ConflictError("object keys must be unique")
+        message = f"object keys must be unique: {_shorten(key)} has the values {_shorten(before)} and {_shorten(value)}"
+        raise ConflictError(message)
 
 
 class Members(list[Any]):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from heapq import heappop, heappush
 
+from policyeng.rego.budget import spend
 from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import operator_name
 from policyeng.rego.syntax import (
@@ -35,7 +38,9 @@ UNSAFE_ERROR = "rego_unsafe_var_error"
 ROOTS = frozenset(("input", "data"))
 _KEYWORDS = frozenset(("in", "every", "contains", "if", "not", "and", "or"))
 
-Names = frozenset[str]
+_CONSTANTS = {"none": "null", "nil": "null", "null": "null", "undefined": "null", "true": "true", "false": "false"}
+
+Names = AbstractSet[str]
 #: The number of arguments of what a call names, None where nothing has the name.
 Arity = Callable[[Call], "int | None"]
 
@@ -74,45 +79,55 @@ class Orderer:
             self.faults.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, variable.start))
 
     def _reorder(self, body: Body, bound: Names) -> tuple[Body, dict[int, set[str]]]:
-        needs = [set(self._variables(expression)) - bound for expression in body]
+        variables = [set(self._variables(expression)) for expression in body]
         closures = [set(_closure_variables(expression)) for expression in body]
-        anywhere: set[str] = set()
-        for expression in body:
-            anywhere |= set(self._variables(expression))
-        read = [need | closure for need, closure in zip(needs, closures, strict=True)]
-        known = [-1] * len(body)
+        names = [outside | inside for outside, inside in zip(variables, closures, strict=True)]
+        anywhere = set[str]().union(*variables)
+        # A body costs what it contains: sets of all that is bound around it are never copied.
+        bound = set[str]().union(*names) & bound
+        needs = [outside - bound for outside in variables]
+        readers: dict[str, list[int]] = {}
+        for index, read in enumerate(names):
+            for name in read - bound:
+                readers.setdefault(name, []).append(index)
         safe = set(bound)
-        rest = list(range(len(body)))
         order: list[int] = []
-        progress = True
-        while progress and rest:
-            progress = False
-            for index in list(rest):
-                last, known[index] = known[index], len(read[index] & safe)
-                if last == known[index]:
-                    continue  # what it needs is as safe as it was
-                outputs = self.outputs(body[index], safe)
+        # The body is passed through from its begin again and again, as OPA does, but only what is read by an expression
+        # that became safe in the meantime is looked at again.
+        following = list(range(len(body)))
+        waiting, done = set(following), set[int]()
+        while following:
+            current, following = following, []
+            while current:
+                index = heappop(current)
+                waiting.discard(index)
+                spend(1 + len(names[index]))
+                outputs = self.outputs(body[index], safe & names[index])
                 inside = (closures[index] & anywhere) - bound
                 missing = inside - safe
                 if missing:
                     if missing == outputs:
                         continue
                     needs[index] = missing | needs[index]
-                needs[index] -= outputs | safe
-                if not needs[index]:
-                    order.append(index)
-                    safe |= outputs
-                    rest.remove(index)
-                    progress = True
-        unsafe = {index: needs[index] or set(self._variables(body[index])) - safe for index in rest}
+                needs[index] = needs[index] - outputs - safe
+                if needs[index]:
+                    continue
+                order.append(index)
+                done.add(index)
+                fresh = outputs - safe
+                safe |= fresh
+                for reader in {reader for name in fresh for reader in readers.get(name, ())} - done - waiting:
+                    waiting.add(reader)
+                    heappush(current if reader > index else following, reader)
+        unsafe = {index: needs[index] or variables[index] - safe for index in range(len(body)) if index not in done}
         ordered: Body = []
-        before = bound
+        before = set(bound)
         for index in order:
             missing = set()
-            ordered.append(self._with_ordered_closures(body[index], before, missing))
+            ordered.append(self._with_ordered_closures(body[index], before & closures[index], missing))
             if missing:
                 unsafe[index] = missing
-            before |= set(self._variables(body[index]))
+            before |= variables[index]
         return ordered, unsafe
 
     def _with_ordered_closures(self, expression: Expr, safe: Names, unsafe: set[str]) -> Expr:
@@ -142,8 +157,8 @@ class Orderer:
         )
 
     def _inner(self, body: Body, safe: Names, heads: Iterable[Term], unsafe: set[str]) -> Body:
-        within = {name for expression in body for name in self._variables(expression)} | safe
-        unsafe |= {name for head in heads for name in _names(head)} - within
+        within = {name for expression in body for name in self._variables(expression)}
+        unsafe |= {name for head in heads for name in _names(head)} - within - safe
         ordered, missing = self._reorder(body, safe)
         for names in missing.values():
             unsafe |= names
@@ -255,14 +270,31 @@ class Orderer:
                     shown = "_"
                 if not shown or shown in seen or (shown == "_" and len(unsafe[index]) > 1):
                     continue
+                if body[index].assigned and any(other.startswith("@") for other in unsafe[index]):
+                    continue  # it is unsafe because what it is computed from is
                 seen.add(shown)
                 at = places[name].start if name in places else body[index].start
-                hint = (f"`import future.keywords.{shown}` to import a future keyword",) if shown in _KEYWORDS else ()
-                written.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, at, hint))
+                hint = _hint_of(shown, body)
+                written.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, at, (hint,)))
         if not written:
             at = body[min(unsafe)].start
             written.append(Diagnostic(UNSAFE_ERROR, "expression is unsafe", self.source, at))
         self.faults += written
+
+
+def _hint_of(name: str, body: Body) -> str:
+    """Return what may make a variable safe, or what it is taken for."""
+    from difflib import get_close_matches  # for messages only
+
+    if name in _KEYWORDS:
+        return f"`import future.keywords.{name}` to import a future keyword"
+    if (constant := _CONSTANTS.get(name.lower())) is not None and constant != name:
+        return f"did you mean {constant}?"
+    others = {variable.name.partition("@")[0] for expression in body for variable in _variables_in(expression)}
+    similar = get_close_matches(name, sorted({*ROOTS, *others} - {name, ""}), 1, 0.75)
+    if similar:
+        return f"did you mean {similar[0]}?"
+    return f"nothing gives it a value: write `{name} := ...`, or `some {name} in ...`"
 
 
 def unify_outputs(safe: set[str], left: Term, right: Term) -> set[str]:

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
 from policyeng.named import NamedTuple
+from policyeng.rego.budget import spend
 from policyeng.rego.errors import ModuleText
 from policyeng.rego.lexer import Comment
+from policyeng.rego.values import Value, is_number, number_text
 
 
 @dataclass(slots=True)
@@ -325,6 +327,16 @@ def dotted_name(ref: Ref) -> str:
     return ".".join((name, *constant_names(ref.path))) if name else ""
 
 
+def constant_term(value: Value, start: int, end: int) -> Term:
+    """Return a JSON value as a term."""
+    if isinstance(value, dict):
+        pairs = [(constant_term(key, start, end), constant_term(item, start, end)) for key, item in value.items()]
+        return Object(start, end, pairs)
+    if isinstance(value, list):
+        return Array(start, end, [constant_term(item, start, end) for item in value])
+    return Number(start, end, number_text(value)) if is_number(value) else Scalar(start, end, value)
+
+
 def children_of(term: Term) -> Sequence[Term]:
     """Return the terms directly inside of a term; none for a comprehension."""
     match term:
@@ -358,7 +370,9 @@ def walk_terms(term: Term, *, in_comprehensions: bool = True) -> Iterator[Term]:
         if type(found) in _LEAVES:
             continue
         if not isinstance(found, COMPREHENSIONS):
-            waiting += children_of(found)[::-1]
+            children = children_of(found)[::-1]
+            spend(len(children))
+            waiting += children
         elif in_comprehensions:
             waiting += results_of(found)[::-1]
 

@@ -262,7 +262,7 @@ def strip(value: Value) -> Value:
     if kind is dict:
         return {key: strip(item) for key, item in value.items()}
     if isinstance(value, markers.MarkedObject):
-        return markers.MarkedObject({key: strip(item) for key, item in dict.items(value)}, value.open)
+        return markers.MarkedObject({key: strip(item) for key, item in value.stored()}, value.open)
     if isinstance(value, markers.MarkedList):
         items, perhaps = map(strip, list.__iter__(value)), map(strip, value.perhaps)
         return markers.MarkedList(items, value.causes, perhaps, open_=value.open)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from policyeng.rego.budget import spend
 from policyeng.rego.errors import Diagnostic
-from policyeng.rego.resolver import TYPE_ERROR, Definition
+from policyeng.rego.paths import write_part
+from policyeng.rego.resolver import COMPILE_ERROR, TYPE_ERROR, Definition
 from policyeng.rego.syntax import Number, Scalar, Term
-from policyeng.rego.values import to_text
+from policyeng.rego.values import Value, to_text
 
 
 @dataclass(slots=True)
@@ -39,9 +41,12 @@ class DataNode:
 
     def below(self) -> Iterator[DataNode]:
         """Yield this node and all below it."""
-        yield self
-        for child in self.children.values():
-            yield from child.below()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            spend()
+            yield node
+            waiting += reversed(node.children.values())
 
     def child(self, name: str) -> DataNode:
         """Return the node of a name below this one, made if there is none."""
@@ -71,13 +76,6 @@ def build_tree(packages: Iterable[tuple[str, ...]], definitions: Iterable[Defini
     return root
 
 
-#: Names that Rego writes in brackets, because they are keywords.
-_RESERVED = frozenset(
-    {"as", "contains", "default", "else", "every", "false", "if", "import", "in", "not", "null", "package", "some"}
-    | {"true", "with"}
-)
-
-
 def path_text(path: Iterable[Term | str]) -> str:
     """Return a path below `data` as Rego writes it."""
     text = "data"
@@ -89,8 +87,7 @@ def path_text(path: Iterable[Term | str]) -> str:
         if name is None:
             text += "[_]" if not hasattr(part, "name") else f"[{part.name.partition('@')[0] or '_'}]"
         else:
-            is_plain = isinstance(name, str) and name.isascii() and name.isidentifier() and name not in _RESERVED
-            text += f".{name}" if is_plain else f"[{to_text(name)}]"
+            text += write_part(name) if isinstance(name, str) else f"[{to_text(name)}]"
     return text
 
 
@@ -101,6 +98,23 @@ def conflicts(root: DataNode) -> Iterator[Diagnostic]:
             yield from _conflicts_at(node)
         if node.dynamic:
             yield from _dynamic_conflicts(node)
+
+
+def data_conflicts(root: DataNode, data: Value) -> Iterator[Diagnostic]:
+    """Yield the rules at whose path there is base data, or below a part of it that is no object."""
+    for node in root.below():
+        rules = [*node.definitions, *(each for each in node.dynamic if not each.is_ground)]
+        if not rules:
+            continue
+        place, value = 0, data
+        while place < len(node.path) and isinstance(value, dict) and node.path[place] in value:
+            value = value[node.path[place]]
+            place += 1
+        if place == len(node.path) or (place and not isinstance(value, dict)):
+            found = path_text(node.path[:place])
+            message = f"conflicting rule for data path {'/'.join(node.path)} found"
+            hint = f"the base data has a value at {found}: rename the rule {path_text(node.path)} or remove the data"
+            yield Diagnostic(COMPILE_ERROR, message, rules[0].source, rules[0].start, (hint,))
 
 
 def _conflicts_at(node: DataNode) -> Iterator[Diagnostic]:

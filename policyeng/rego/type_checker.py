@@ -11,6 +11,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 
 from policyeng.rego import types
+from policyeng.rego.budget import compile_at
 from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.errors import Diagnostic, ModuleText
@@ -143,6 +144,7 @@ class _TypeChecker:
             node = self.root.find(path)
             for definition in () if node is None else (*node.definitions, *node.dynamic):
                 self.source = definition.source
+                compile_at(definition.source, definition.start)
                 for branch in definition.branches:
                     try:
                         self.check_branch(definition, branch)
@@ -248,7 +250,10 @@ class _TypeChecker:
         ):
             return
         signature = self.type_of_ref(scope, call.operator) if name is None else _builtin(name)
-        if isinstance(signature, Function):
+        if name is None and not isinstance(signature, Function) and signature != ANY:
+            # A rule may be called without arguments as long as nothing is known about its value.
+            self.fail(call.start, f"undefined function {path_text(call.operator.path)}")
+        elif isinstance(signature, Function):
             self._check_arguments(scope, expression, call, before, arguments, signature)
 
     def _check_arguments(
@@ -272,6 +277,8 @@ class _TypeChecker:
             # The result is right: what is wrong is written between the parentheses.
             given, wanted = given[:count], wanted[:count]
         hints = [f"have: {_texts(given)}", f"want: {_texts(wanted[: len(given)])}"]
+        if name == "plus" and STRING in given:
+            hints.append("join texts with `concat` or in a template string")
         self.fail(expression.start, f"{name}: invalid argument(s)", *hints)
 
     def _is_member(self, scope: _TypeScope, expression: Expr, before: int, arguments: list[Term]) -> bool:

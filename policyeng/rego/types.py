@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, NamedTuple
 
+from policyeng.rego.budget import spend
 from policyeng.rego.numbers import parse_number
 from policyeng.rego.syntax import Array as ArrayTerm
 from policyeng.rego.syntax import Number as NumberTerm
@@ -243,7 +244,9 @@ def either(left: Type, right: Type) -> Type:
         return function(map(either, left.arguments, right.arguments), either(left.result, right.result))
     if ANY in (left, right):
         return ANY
-    return Union(7, tuple(sorted({*_members(left), *_members(right)})))
+    members = {*_members(left), *_members(right)}
+    spend(len(members))
+    return Union(7, tuple(sorted(members)))
 
 
 def any_of(found: Iterable[Type]) -> Type:
@@ -396,7 +399,7 @@ def merge(left: Type, right: Type) -> Type:
                 match member:
                     case ObjectType(static=(), dynamic=(other_key, other)):
                         grown = object_((), (either(other_key, key), either(other, value)))
-                        return Union(7, tuple(sorted({*members, grown} - {member})))
+                        return Union(7, tuple(sorted({*members} - {member} | {grown})))
         case SetType(), SetType():
             return set_(either(left.of, right.of))
     return either(left, right)
@@ -448,6 +451,7 @@ class Tree:
         if self.type != UNKNOWN:
             return self.type
         scalars = (BOOLEAN.rank, NUMBER.rank, STRING.rank)
+        spend(len(self.children))
         static = ((key, child.extent()) for key, child in self.children.items() if key[0] in scalars)
         return object_(static, (STRING, ANY))
 

@@ -66,7 +66,7 @@ def _lines(
     evaluation: Evaluation, problem_line: Callable[[Problem], str], finding_line: Callable[[Finding], str]
 ) -> list[str]:
     """Return the lines of the problems that are errors, the findings and the other problems."""
-    problems = sorted(evaluation.problems, key=lambda problem: problem.level != "error")
+    problems = sorted(evaluation.remarks, key=lambda problem: problem.level != "error")
     errors = sum(problem.level == "error" for problem in problems)
     lines = [*map(problem_line, problems[:errors]), *map(finding_line, worst_first(evaluation.others))]
     return [*lines, *map(problem_line, problems[errors:])]

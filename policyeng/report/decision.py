@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policyeng.models import Decision, Finding, JsonObject
+from policyeng.models import Decision, Finding, JsonObject, relevant_entries
 from policyeng.report.escaping import visible
 from policyeng.report.json import dumped, findings_in_utc, published, snapshot_in_utc
 from policyeng.report.layout import (
@@ -14,6 +14,7 @@ from policyeng.report.layout import (
     finding_head,
     heading,
     labelled,
+    ledger_section,
     make_margin,
     problems_section,
     text_form,
@@ -49,6 +50,7 @@ def _lines(decision: Decision, width: int) -> Iterator[Line]:
             yield from heading(subjects_title(title, findings))
             yield from _render_brief_lines(findings)
     yield from problems_section(decision.problems, width)
+    yield from ledger_section(decision.ledger, width)
     yield from _summary(decision, width)
 
 
@@ -91,7 +93,9 @@ def render_verdict(decision: Decision) -> str:
     counts = ", ".join(f"{len(getattr(decision, name))} {name}" for name in lists if getattr(decision, name))
     errors = sum(problem.level == "error" for problem in decision.problems)
     lead = "allowed" if decision.allowed else "denied" if decision.exit_code == 1 else "denied, could not decide"
+    unread = len(relevant_entries(decision.ledger))
     parts = [count(len(decision.changes), "change"), counts, count(errors, "error") if errors else ""]
+    parts += [f"{count(unread, 'part')} not read"] if unread else []
     return f"exit {decision.exit_code}: {lead}: {'; '.join(filter(None, parts))}"
 
 

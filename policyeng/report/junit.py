@@ -31,8 +31,8 @@ def render(evaluation: Evaluation, *, profile: str | None = None) -> str:
     """Return the suites, each with the digests, the time, the engine and the profile as properties.
 
     Exempt failures and unknown findings are skipped with the reason; error findings are errors. A problem of the run is
-    a test case in `policyeng.problems`: an error, or skipped if it is a warning. A test case has the `file` and `line`
-    of the first field in its finding.
+    a test case in `policyeng.problems`: an error, or skipped if it is a warning; so is a relevant entry of the ledger.
+    A test case has the `file` and `line` of the first field in its finding.
     """
     properties = _properties(evaluation) | ({"profile": profile} if profile else {})
     root = Element("testsuites", name="policyeng")
@@ -40,9 +40,9 @@ def render(evaluation: Evaluation, *, profile: str | None = None) -> str:
         suite = _render_suite(root, area, properties)
         for finding in findings:
             _case(suite, finding)
-    if evaluation.problems:
+    if evaluation.remarks:
         suite = _render_suite(root, _PROBLEMS, properties)
-        for name, problem in _numbered_problems(evaluation.problems):
+        for name, problem in _numbered_problems(evaluation.remarks):
             if problem.level == "error":
                 add_case(suite, _PROBLEMS, name, "error problem", problem.message)
             else:

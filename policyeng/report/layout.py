@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from policyeng.models import Finding, Problem, Severity
+from policyeng.models import Finding, LedgerEntry, Problem, Severity, relevant_entries
 from policyeng.report.escaping import visible
-from policyeng.report.phrases import problem_sentence
+from policyeng.report.phrases import ledger_sentence, problem_sentence
 
 _Reported = TypeVar("_Reported")
 
@@ -98,6 +98,14 @@ def problem_lines(problem: Problem, width: int) -> Iterator[Line]:
     """Yield a problem, labeled with its level."""
     style = "bold red" if problem.level == "error" else "yellow"
     yield from labelled(problem.level, problem_sentence(problem), width, indent=2, label_style=style)
+
+
+def ledger_section(ledger: Sequence[LedgerEntry], width: int) -> Iterator[Line]:
+    """Yield one line with how much was not read; nothing if everything was."""
+    if sentence := ledger_sentence(ledger):
+        style = "yellow" if relevant_entries(ledger) else "dim"
+        yield from labelled("not read", f"{sentence} (--show-skipped lists all)", width, indent=2, label_style=style)
+        yield BLANK
 
 
 def problems_section(problems: Sequence[Problem], width: int) -> Iterator[Line]:

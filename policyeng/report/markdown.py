@@ -24,6 +24,7 @@ from policyeng.report.phrases import (
     format_name,
     format_path,
     has_values,
+    ledger_sentence,
     select_outcome,
     settings_text,
     shorten_id,
@@ -147,13 +148,18 @@ def _add_problems(writer: _MarkdownWriter, evaluation: Evaluation) -> None:
         writer.parts.append("\n".join(lines))
 
 
+def _add_ledger(writer: _MarkdownWriter, evaluation: Evaluation) -> None:
+    if sentence := ledger_sentence(evaluation.ledger):
+        writer.parts.append(markdown_text(sentence))
+
+
 def _add_frameworks(writer: _MarkdownWriter, evaluation: Evaluation) -> None:
     if evaluation.frameworks or evaluation.evidence:
         writer.parts.append(framework_markdown(evaluation, _FRAMEWORKS_LIMIT))
 
 
 #: What the report has between the findings and the compliance: functions of a writer and an evaluation.
-_SECTIONS: tuple[Callable[[_MarkdownWriter, Evaluation], None], ...] = (_add_problems, _add_frameworks)
+_SECTIONS: tuple[Callable[[_MarkdownWriter, Evaluation], None], ...] = (_add_problems, _add_ledger, _add_frameworks)
 
 
 def _why(finding: Finding) -> str:

@@ -15,11 +15,13 @@ from policyeng.models import (
     Evaluation,
     ExemptionMark,
     Finding,
+    LedgerEntry,
     Outcome,
     Problem,
     SettingChange,
     Severity,
     Unknown,
+    relevant_entries,
 )
 from policyeng.report.escaping import compact, visible
 
@@ -210,6 +212,21 @@ def problem_sentence(problem: Problem) -> str:
     return visible(f"{problem.place}: {problem.message}" if problem.place else problem.message)
 
 
+def ledger_entry_sentence(entry: LedgerEntry) -> str:
+    """Return an entry of the ledger on one line: ``place: reason``."""
+    return visible(f"{entry.place}: {entry.reason}" if entry.place else entry.reason)
+
+
+def ledger_sentence(ledger: Sequence[LedgerEntry]) -> str:
+    """Return how much was not read, on one line, with the first relevant entry; empty if everything was read."""
+    if not ledger:
+        return ""
+    relevant, were = relevant_entries(ledger), "was" if len(ledger) == 1 else "were"
+    shown = f": {ledger_entry_sentence(relevant[0])}" if relevant else ""
+    could = f"{len(relevant) or 'none'} could hold or change Machine Learning resources"
+    return f"{count(len(ledger), 'part')} of the inputs {were} not read; {could}{shown}"
+
+
 def subjects_title(title: str, findings: Iterable[Finding]) -> str:
     """Return the title of a list of findings with its counts: `Denied (3 on 2 resources)`."""
     resources = [finding.resource for finding in findings]
@@ -318,7 +335,7 @@ def describe_exit_code(evaluation: Evaluation) -> str:
         failing = f"{count(counted, 'failure')} (>= {limit})" if counted else ""
         below = f"{failures - counted} below" if failures > counted else ""
         strict = " (--strict-unknown)" if evaluation.strict_unknown else ""
-        unread = sum(problem.kind == "unread" for problem in evaluation.problems) if strict else 0
+        unread = len(relevant_entries(evaluation.ledger)) if strict else 0
         if not failing and below:
             below = f"{count(failures, 'failure')} below {limit}"
         parts = [failing, below, exempted, unknown and unknown + strict]

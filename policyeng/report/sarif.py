@@ -19,6 +19,7 @@ from pydantic_core import to_json
 
 from policyeng import __version__
 from policyeng.models import Denial, Evaluation, Finding, Findings, JsonObject, Outcome, Place, Severity, Unknown
+from policyeng.models.findings import as_warning
 from policyeng.report.escaping import markdown_code, markdown_text, prose, visible
 from policyeng.report.locations import find_other_location, place_of, problem_place
 from policyeng.report.phrases import (
@@ -27,6 +28,7 @@ from policyeng.report.phrases import (
     describe_exit_code,
     exemption_sentence,
     level,
+    problem_sentence,
     rfc3339,
     shorten_id,
     unknown_sentence,
@@ -252,9 +254,10 @@ def _invocation(evaluation: Evaluation, index: Mapping[str, int], subject: str) 
         for finding in evaluation.others
         for unknown in unknowns(finding)
     ]
-    for problem in evaluation.problems:
-        text = f"{problem.place}: {problem.message}" if problem.place else problem.message
-        notification: JsonObject = {"level": problem.level, "message": {"text": _literal(visible(text)) or "problem"}}
+    unread = [(as_warning(entry), "warning" if entry.relevant else "note") for entry in evaluation.ledger]
+    for problem, reported in (*((problem, problem.level) for problem in evaluation.problems), *unread):
+        text = problem_sentence(problem)
+        notification: JsonObject = {"level": reported, "message": {"text": _literal(text) or "problem"}}
         if (at := problem_place(problem)).file:
             notification["locations"] = [{"physicalLocation": _physical(at, subject)}]
         notifications.append(notification)

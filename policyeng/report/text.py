@@ -23,6 +23,7 @@ from policyeng.report.layout import (
     heading,
     item,
     labelled,
+    ledger_section,
     make_margin,
     place_text,
     place_title,
@@ -487,8 +488,12 @@ def _problems(evaluation: Evaluation, width: int) -> Iterator[Line]:
         yield BLANK
 
 
+def _ledger(evaluation: Evaluation, width: int) -> Iterator[Line]:
+    return ledger_section(evaluation.ledger, width)
+
+
 #: What the report has between the findings and the summary: functions of an evaluation and a width.
-_SECTIONS: tuple[Callable[[Evaluation, int], Iterator[Line]], ...] = (_problems, framework_lines)
+_SECTIONS: tuple[Callable[[Evaluation, int], Iterator[Line]], ...] = (_problems, _ledger, framework_lines)
 
 
 def _brief_summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterator[Line]:

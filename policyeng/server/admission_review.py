@@ -7,11 +7,31 @@ from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar
 
 from policyeng.errors import InputError, PolicyengError
-from policyeng.facts.ids import fold_id, is_open
-from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Operation, Origin, Outcome, Unknown, lowered
+from policyeng.facts.ids import fold_id, is_open, types_of
+from policyeng.models import (
+    Change,
+    Decision,
+    Denial,
+    Finding,
+    JsonObject,
+    Operation,
+    Origin,
+    Outcome,
+    Unknown,
+    lowered,
+    relevant_entries,
+)
 from policyeng.parsing.json_text import shortened
 from policyeng.report.escaping import visible
-from policyeng.report.phrases import count, denial_sentence, denials, shorten_id, unknown_sentence, unknowns
+from policyeng.report.phrases import (
+    count,
+    denial_sentence,
+    denials,
+    ledger_entry_sentence,
+    shorten_id,
+    unknown_sentence,
+    unknowns,
+)
 from policyeng.server.schemas import (
     MAX_ANNOTATION,
     MAX_MESSAGE,
@@ -21,6 +41,7 @@ from policyeng.server.schemas import (
     ReviewResponse,
     ReviewStatus,
 )
+from policyeng.sources.changes.what_if import build_unread
 from policyeng.sources.kubernetes.aso_resource import is_kept, is_unmanaged
 from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, get_inner, group_of, words
 from policyeng.sources.kubernetes.single_object import BesideSnapshot, is_checked
@@ -127,6 +148,7 @@ _COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 _TYPES = "/properties/properties/instanceTypes"
 _DETACH = "annotate it with `serviceoperator.azure.com/reconcile-policy: detach-on-delete` to delete the object alone"
 _UNPLACED = "its ARM id is not known, and it is evaluated as a new resource; give `spec.owner.armId`"
+_UNREAD = "the stored object cannot be read, and the snapshot does not contain the resource"
 _UNREADABLE = "the object cannot be evaluated, and the update does not change its spec"
 
 
@@ -190,6 +212,10 @@ def _deleted(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
         identity = prior[0].id if prior else current.identity(old, known)
     except InputError as error:
         raise InputError(error.message, remedy=_DETACH) from None
+    if not prior and current.resource(identity) is None:
+        if is_open(identity) or not types_of(identity):
+            raise InputError("the object cannot be read, and its resource is not known", remedy=_DETACH)
+        prior = (build_unread(identity, _UNREAD),)  # it exists, because the cluster contains its object
     return ReviewedObject(prior, (Change(operation=Operation.DELETE, id=identity),))
 
 
@@ -363,7 +389,13 @@ def _status(decision: Decision, reviewed: ReviewedObject) -> ReviewStatus:
     undecided = decision.exit_code == 2
     lines = [*_lines(decision, reviewed)]
     policies = len({finding.policy for finding in decision.denied})
-    heading = "policyeng could not decide" if undecided else f"{count(policies, 'policy')} of policyeng"
+    heading = (
+        "policyeng could not decide"
+        if undecided
+        else f"{count(policies, 'policy')} of policyeng"
+        if policies
+        else "policyeng"
+    )
     message_lines = [f"{heading}:", *lines[:_MOST_LINES]]
     if len(lines) > _MOST_LINES:
         message_lines.append(f"and {len(lines) - _MOST_LINES} more")
@@ -381,6 +413,9 @@ def _lines(decision: Decision, reviewed: ReviewedObject) -> Iterator[str]:
             yield _shorten(
                 visible(f"{problem.place}: {problem.message}" if problem.place else problem.message), _MOST_LINE
             )
+    if not decision.allowed:  # under `strict_unknown` these deny
+        for entry in relevant_entries(decision.ledger):
+            yield _shorten(f"not read: {ledger_entry_sentence(entry)}", _MOST_LINE)
     for finding in decision.denied:
         reasons = _reasons(finding, reviewed.fields)
         more = f"; and {len(reasons) - _MOST_DENIALS} more" if len(reasons) > _MOST_DENIALS else ""

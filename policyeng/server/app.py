@@ -30,6 +30,8 @@ from policyeng.server.service import Service
 #: The function of a route.
 Answering = Callable[[Request], Coroutine[object, object, Response]]
 _SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+#: A name or an IPv4 address, or an IPv6 address in brackets, and a port.
+_HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
 #: Routes that are requested every few seconds; a success is logged at the level of debugging.
 _PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 #: The status in the access log of a request whose client disconnected before the response, as in nginx.
@@ -79,7 +81,9 @@ class Middleware:
             await send(message)
 
         try:
-            if function is not None:
+            if (refused := _refuse_headers(scope)) is not None:
+                await problem_response(refused, request_id)(scope, receive, sending)
+            elif function is not None:
                 response = await function(Request(scope, receive, sending))
                 await response(scope, receive, sending)
             else:
@@ -91,11 +95,40 @@ class Middleware:
             if status:
                 raise
             message = "internal error; see the server log for this request id"
-            refused = RequestRefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, message)
-            await problem_response(refused, request_id)(scope, receive, sending)
+            unexpected = RequestRefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+            await problem_response(unexpected, request_id)(scope, receive, sending)
         finally:
             template = getattr(scope.get("route"), "path", "-") if function is None else scope["path"]
             _log_access(scope, template, status or _DISCONNECTED, time.perf_counter() - started)
+
+
+def _refuse_headers(scope: Scope) -> RequestRefusedError | None:
+    """Return why the headers of a request are refused: a proxy before the server could understand them differently.
+
+    Sources: RFC 9112 3.2 (`Host`), RFC 9110 5.3 and 8.3 (`Content-Type`) and 10.1.1 (`Expect`).
+    """
+    hosts, kinds, expected = 0, 0, b""
+    for name, value in scope["headers"]:
+        if name == b"host":
+            hosts += 1
+            if not _HOST.fullmatch(value):
+                return _bad_request("the `Host` is not a host with an optional port")
+        elif name == b"content-type":
+            kinds += 1
+        elif name == b"expect":
+            expected = value
+    if hosts > 1 or (hosts == 0 and scope.get("http_version") == "1.1"):
+        return _bad_request("the request has no `Host`" if hosts == 0 else "the request has more than one `Host`")
+    if kinds > 1:
+        return _bad_request("the request has more than one `Content-Type`")
+    if expected and expected.lower() != b"100-continue":
+        message, headers = "the request expects something else than `100-continue`", {"Connection": "close"}
+        return RequestRefusedError(HTTPStatus.EXPECTATION_FAILED, message, headers=headers)
+    return None
+
+
+def _bad_request(message: str) -> RequestRefusedError:
+    return RequestRefusedError(HTTPStatus.BAD_REQUEST, message, headers={"Connection": "close"})
 
 
 def _log_access(scope: Scope, template: str, status: int, seconds: float) -> None:

@@ -237,6 +237,8 @@ def _encode_answer(outcome: Evaluation | Decision) -> JsonObject:
         result = {"exitCode": outcome.exit_code, "findings": [_encode_finding(finding) for finding in findings]}
     if outcome.problems:
         result["problems"] = [{"level": each.level, "message": each.message} for each in outcome.problems]
+    if outcome.ledger:
+        result["ledger"] = [entry.model_dump() for entry in outcome.ledger]
     return {
         "result": result,
         "outcome_counts": counts,

@@ -79,11 +79,22 @@ CheckRequest = TypeAliasType(
 )
 
 
-class ArmResource(_OpenBody):
-    """A resource in the shape in which ARM returns it."""
+_RESOURCE_TYPE = r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+"
+_ArmId = Annotated[
+    str,
+    Field(
+        pattern=rf"^({_SUBSCRIPTION}({_any_case('/resourcegroups/')}{_NAME})?)?{_any_case('/providers/')}{_NAME}"
+        rf"(/{_NAME}/{_NAME})+$"
+    ),
+]
 
-    id: _Text
-    type: _Text
+
+class ArmResource(_OpenBody):
+    """A resource in the shape in which ARM returns it; without `type`, it is of the type in its id."""
+
+    id: _ArmId
+    type: Annotated[str, Field(pattern=f"^{_RESOURCE_TYPE}$")] = ""
+    properties: dict[str, Json] = {}
 
 
 Resource = TypeAliasType("Resource", ArmResource)
@@ -102,7 +113,7 @@ class PatchOperation(TypedDict):
     """Change a part of a resource."""
 
     operation: Literal["patch"]
-    id: _Text
+    id: _ArmId
     patch: dict[str, Json]
 
 
@@ -111,12 +122,12 @@ class DeleteOperation(TypedDict):
     """Delete a resource."""
 
     operation: Literal["delete"]
-    id: _Text
+    id: _ArmId
 
 
 _NO_OPERATION: JsonObject = {"not": {"anyOf": [{"required": ["operation"]}, {"required": ["change"]}]}}
 _Put = Annotated[Resource, Field(json_schema_extra=_NO_OPERATION)]
-Change = TypeAliasType("Change", _Put | _Text | PutOperation | PatchOperation | DeleteOperation)
+Change = TypeAliasType("Change", _Put | _ArmId | PutOperation | PatchOperation | DeleteOperation)
 Changes = TypeAliasType("Changes", Change | Annotated[list[Change], Field(min_length=1)])
 
 
@@ -216,7 +227,7 @@ class AdmissionReviewAnswer(TypedDict):
 
 #: By key of a resource, the form of its value, and the remedy for another one.
 RESOURCE_FORMS = {
-    "type": (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", "give the type as ARM returns it"),
+    "type": (_RESOURCE_TYPE, "give the type as ARM returns it"),
     "name": (r"[^/]+", "give its last part, and the parent resource as `scope`"),
     "id": (r"/[\s\S]*[^/]", "give the whole ARM id, or leave it out"),
 }

@@ -20,7 +20,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from policyeng.admission import Changes, admit
+from policyeng.admission import Changes, admit, list_effective
 from policyeng.bundle.loader import WantedInputs
 from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError, PolicyengError
@@ -562,7 +562,8 @@ class Service:
         Args:
             setup: the active setup.
             state: the state of the server.
-            changes: the requested changes; once allowed, they are part of the state until it is newer than they are.
+            changes: the requested changes; those that are allowed and change the state are part of it until it is
+                newer than they are.
             at: the time of the request.
             blame: as for `decide`.
             before: changes that have been made of the state already.
@@ -574,11 +575,22 @@ class Service:
         """
         while True:
             seen = self.allowed.entries
-            known = counting(seen, state.since, changes)
-            decision = decide(setup, state, changes, at, blame, [*known, *before], with_standing=with_standing)
-            if not decision.allowed or is_dry_run or not changes or list(changes) == list(before):
+            remembered = counting(seen, state.since, changes)
+            decision = decide(setup, state, changes, at, blame, before, remembered, with_standing=with_standing)
+            if not decision.allowed or is_dry_run:
                 return decision
-            if self.allowed.add(changes, at, state.since, seen):
+            effective = list_effective(
+                setup.bundle,
+                state.snapshot,
+                changes,
+                before=before,
+                remembered=remembered,
+                parameters=setup.parameters,
+            )
+            is_put_again = len(remembered) < len(counting(seen, state.since, ()))
+            if not (effective or is_put_again):
+                return decision
+            if self.allowed.add(changes if is_put_again else effective, at, state.since, seen):
                 return decision
             # Another change was allowed meanwhile, and the two together may be one too many.
 
@@ -600,10 +612,11 @@ def decide(
     at: datetime,
     blame: Blame,
     before: Sequence[Change] = (),
+    remembered: Sequence[Change] = (),
     *,
     with_standing: bool = False,
 ) -> Decision:
-    """Decide on a change with the active setup; `before` are changes already made to the state.
+    """Decide on a change with the active setup; see `policyeng.admission.admit`.
 
     `blame` applies if the settings do not set it. With `with_standing`, earlier failures are listed, too.
 
@@ -616,6 +629,7 @@ def decide(
         change,
         as_of=at,
         before=before,
+        remembered=remembered,
         exemptions=setup.exemptions,
         parameters=setup.parameters,
         fail_on=setup.settings.fail_on,

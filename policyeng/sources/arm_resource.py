@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from policyeng.facts.arm_casing import ENVELOPE, top_level_name
+from policyeng.facts.arm_casing import ENVELOPE, is_known_name, top_level_name
 from policyeng.facts.ids import types_of
+from policyeng.facts.letters import find_odd_letter
 from policyeng.facts.words import is_blank
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
@@ -109,7 +110,8 @@ def _find_places(part: JsonObject, here: str, there: str) -> Iterator[tuple[str,
             yield f"{here}/properties/{escaped(key)}", f"{there}/{escaped(key)}"
 
 
-_NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
+#: Why the properties of a resource in a list without them are unreadable; a resource that is put has none then.
+NO_PROPERTIES = "the document lists the resource without its `properties`"
 _SAVE_GET = "save the response of the REST API to GET (`az rest --method get --url <id>?api-version=...`)"
 _PLACEHOLDERS = lazy_pattern(r"[{}<>]")
 #: `$(name)` of Azure Pipelines anywhere; `$NAME` of a shell as the complete text; `__NAME__` of a token replacement
@@ -137,7 +139,7 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     if "_" in "".join(entry):
         key = next(key for key in entry if "_" in key)
         message = f"not an ARM resource: keys such as `{shortened(key)}` are from the output of a command"
-        return Refusal(pointer, message, _SAVE_GET)
+        return Refusal(pointer, message, _SAVE_GET, is_ambiguous=has_arm_properties(entry))
     identity, kind = entry.get("id"), entry.get("type")
     if "limit" in entry and "unit" in entry and "properties" not in entry:
         remedy = "list quotas under `quotas` in a native snapshot, with their region"
@@ -145,6 +147,9 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     if not isinstance(identity, str) or not identity:
         return _refuse_without_id(entry, pointer)
     types = types_of(identity)
+    for name, stated in (("type", kind), ("id", type_in_id(identity) if types else "")):
+        if isinstance(stated, str) and not is_placeholder(stated) and (misspelt := describe_misspelt("type", stated)):
+            return Refusal(f"{pointer}/{name}", misspelt, "write it in ASCII, without spaces", is_ambiguous=True)
     if is_placeholder(identity) or is_placeholder(kind):
         return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
     if not types:
@@ -153,9 +158,9 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
         message = f"`id` is not the full ARM id of a resource: `{shortened(identity)}`"
         return Refusal(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
     if kind is not None and not (isinstance(kind, str) and lowered(kind) in types):
-        message = f"`id` has the type `{shortened(_written_type(identity, types))}`, but `type` is {format_value(kind)}"
+        message = f"`id` has the type `{shortened(type_in_id(identity))}`, but `type` is {format_value(kind)}"
         return Refusal(pointer, message, "correct the one that is wrong")
-    return _check_properties(entry if kind else {**entry, "type": _written_type(identity, types)}, pointer)
+    return _check_properties(entry if kind else {**entry, "type": type_in_id(identity)}, pointer)
 
 
 def with_top_level_names(entry: JsonObject) -> JsonObject:
@@ -176,7 +181,7 @@ def _find_respelled_keys(entry: JsonObject) -> dict[str, str] | Refusal:
         first = name if name in entry else next((one for one, known in other.items() if known == name), None)
         if first is not None:
             message = f"`{shortened(key)}` and `{shortened(first)}` are the same member: ARM ignores case in names"
-            return Refusal(f"/{escaped(key)}", message, "remove one of them")
+            return Refusal(f"/{escaped(key)}", message, "remove one of them", is_ambiguous=True)
         other[key] = name
     return other
 
@@ -201,12 +206,21 @@ def stands_for_value(text: str) -> bool:
     return is_placeholder(text) or bool(_TOKEN.search(text))
 
 
+def has_arm_properties(entry: JsonObject) -> bool:
+    """Check whether a resource has properties of ARM; commands print a map of the user under the same name."""
+    properties, kind = entry.get("properties"), entry.get("type")
+    return isinstance(properties, dict) and "/" in str(kind or "/") and any(map(is_known_name, properties))
+
+
 def looks_like_arm(value: object) -> bool:
     """Check whether a JSON value looks like an ARM resource, well formed or not."""
-    if not isinstance(value, dict) or "_" in "".join(value):
+    if not isinstance(value, dict):
         return False
+    has_other_keys = "_" in "".join(value)
     value = with_top_level_names(value)
     identity, kind = value.get("id"), value.get("type")
+    if has_other_keys and not has_arm_properties(value):
+        return False  # the output of a command
     if isinstance(kind, str) and "/" not in kind and not is_placeholder(kind) and "properties" not in value:
         return False  # a `type` in the output of a command
     if isinstance(identity, str) and types_of(identity):
@@ -216,10 +230,17 @@ def looks_like_arm(value: object) -> bool:
     return isinstance(kind, str) and ("/" in kind or kind == "string")
 
 
-def _written_type(identity: str, types: tuple[str, ...]) -> str:
+def describe_misspelt(member: str, text: str) -> str:
+    """Return why a text cannot be a type, or another technical name that a member states; empty if it can."""
+    letter = find_odd_letter(text)
+    return f"`{member}` contains {letter}, so it names nothing: `{shortened(ascii(text)[1:-1])}`" if letter else ""
+
+
+def type_in_id(identity: str) -> str:
+    """Return the type in the ARM id of a resource, as it is written."""
     start = lowered(identity).rfind("/providers/")
     if start < 0:
-        return types[0]
+        return types_of(identity)[0]
     named = identity[start + len("/providers/") :].split("/")
     return "/".join((named[0], *named[1::2]))
 
@@ -251,7 +272,7 @@ def _check_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
     if flat:
         message = f"a flattened listing: `{shortened(flat[0])}` is next to `id`, and `properties` is missing"
         return Refusal(pointer, message, _SAVE_GET)
-    return Placed(entry, pointer, _NO_PROPERTIES)
+    return Placed(entry, pointer, {"/properties": NO_PROPERTIES})
 
 
 _REASON = "the service sets it when it creates the resource, and this input describes the resource before that"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policyeng.facts.arm_casing import ENVELOPE
 from policyeng.facts.coverage import covered_by
 from policyeng.frozen import replace
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import looks_like_arm, read_entry
@@ -42,6 +42,10 @@ _KEY_BODIES = frozenset(
 _STATUS_BODIES = frozenset(
     {"endTime", "error", "id", "name", "percentComplete", "properties", "sparkReady", "startTime", "status"}
 )
+_EXAMPLE = frozenset({"$schema", "description", "operationId", "parameters", "responses", "title"})
+SHAPES: tuple[frozenset[str], ...] = tuple(
+    frozenset(map(lowered, keys)) for keys in (ENVELOPE, _LIST_KEYS, _KEY_BODIES, _STATUS_BODIES, _EXAMPLE)
+)
 
 
 def detect(document: object) -> bool:
@@ -52,7 +56,7 @@ def detect(document: object) -> bool:
         return False
     example = example_body(document)
     if example is not None:
-        return detect(example[1])
+        return detect(example[1]) or looks_like_arm(document)
     return looks_like_arm(document) or _is_list(document) or _refuse_non_resource(document) is not None
 
 
@@ -67,7 +71,7 @@ def _read_at(document: object, base: str) -> ParsedDocument:
     if not isinstance(document, dict):
         message = f"not an ARM response: {kind_of(document)} where an object or a list should be"
         return ParsedDocument(refusals=(Refusal(base, message, "save the response of the REST API to GET"),))
-    example = example_body(document)
+    example = None if looks_like_arm(document) else example_body(document)
     if example is not None:
         status, body = example
         return _read_at(body, f"{base}/responses/{escaped(status)}/body")
@@ -90,7 +94,8 @@ def _read_entries(entries: list[object], base: str) -> Iterator[Placed | Refusal
 
 
 def _is_list(document: JsonObject) -> bool:
-    return isinstance(document.get("value"), list) and document.keys() <= _LIST_KEYS
+    entries = document.get("value")
+    return isinstance(entries, list) and (document.keys() <= _LIST_KEYS or any(map(looks_like_arm, entries)))
 
 
 def example_body(document: JsonObject) -> tuple[str, object] | None:

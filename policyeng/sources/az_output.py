@@ -11,16 +11,27 @@ from policyeng.facts.ids import types_of
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import is_placeholder
+from policyeng.sources import azure_cli
+from policyeng.sources.arm_resource import has_arm_properties, is_placeholder
 from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
-from policyeng.sources.azure_cli.converter import PRINTED, CliDocumentKind, at_home, convert_output, find_stated_id
+from policyeng.sources.azure_cli.converter import (
+    ML_PROVIDER,
+    PRINTED,
+    CliDocumentKind,
+    at_home,
+    convert_output,
+    find_stated_id,
+)
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, kind_of, reading_of
 
 SUMMARY = "the output of `az ml ... show` or `list`, as JSON or YAML"
 
-_PROVIDER = "/providers/microsoft.machinelearningservices/"
-_REMEDY = "save the output of `az ml ... show -o json`"
 _OF_ERRORS = frozenset({"ERROR", "Code", "Message", "Exception Details", "Target"})
+SHAPES: tuple[frozenset[str], ...] = (
+    (azure_cli.SHAPES[0] | {"id", "created_on", "endpoint_uri", "system_metadata", "workspace"}) - {"$schema"},
+    frozenset(map(lowered, _OF_ERRORS)),
+)
+_REMEDY = "save the output of `az ml ... show -o json`"
 _NO_ID = "the output is incomplete: it has no `id`; save the complete output"
 
 
@@ -91,13 +102,13 @@ def _find_kind(entry: object) -> CliDocumentKind | None:
 
 def _is_output(entry: object) -> bool:
     """Check whether an entry has CLI keys and an ARM id, or no id and keys that only an output has."""
-    if not isinstance(entry, dict) or ("properties" in entry and _names_arm_type(entry)):
+    if not isinstance(entry, dict) or has_arm_properties(entry) or ("properties" in entry and _names_arm_type(entry)):
         return False
-    if "id" not in entry:
-        return "name" in entry and "$schema" not in entry and not entry.keys().isdisjoint(PRINTED)
+    if not _type_of(entry):
+        prints = any(entry.get(key) is not None for key in PRINTED)
+        return "name" in entry and entry.get("$schema") is None and prints
     stated = entry.get("type")
-    cli_words = "_" in "".join(entry) or (isinstance(stated, str) and "/" not in stated and stated != "string")
-    return cli_words and bool(_type_of(entry))
+    return "_" in "".join(entry) or (isinstance(stated, str) and "/" not in stated and stated != "string")
 
 
 def _names_arm_type(entry: JsonObject) -> bool:
@@ -108,7 +119,7 @@ def _names_arm_type(entry: JsonObject) -> bool:
 def _type_of(entry: JsonObject) -> str:
     """Return the ARM type of its id in lower case, or an empty string if it is not of Azure Machine Learning."""
     stated = find_stated_id(entry)
-    return next(iter(types_of(stated)), "") if _PROVIDER in lowered(stated) else ""
+    return next(iter(types_of(stated)), "") if ML_PROVIDER in lowered(stated) else ""
 
 
 def _refuse_unknown(entry: JsonObject, pointer: str) -> Refusal:

@@ -65,9 +65,7 @@ def find_surroundings(named: Named, context: DocumentContext, homes: Iterable[Ho
     """Return the surroundings of one file, given the workspaces that the other inputs name."""
     scope = context.scope or UNKNOWN_SCOPE
     read_neighbor = _make_reader(named, max_bytes)
-    workspace = (
-        context.workspace or _find_nearest_workspace(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
-    )
+    workspace = context.workspace or _find_nearest_workspace(named, homes) or f"{scope}{_WORKSPACES}{{workspace}}"
     return Surroundings(
         file=named.file,
         scope=scope,
@@ -96,9 +94,12 @@ def resolve_path(path: Path) -> PurePath:
         return path
 
 
-def _find_nearest_workspace(directory: PurePath, homes: Iterable[Home]) -> str:
+def _find_nearest_workspace(named: Named, homes: Iterable[Home]) -> str:
     """Return the workspace of the nearest directory that names one, else the only one; empty if none or several."""
     known = list(homes)
+    if not known:
+        return ""
+    directory = directory_of(named)
     for folder in (directory, *directory.parents):
         here = [home.workspace for home in known if home.directory == folder]
         if here:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import PurePath
 
 from policyeng.errors import InputError, UsageError, suggest_nearest
+from policyeng.facts.letters import as_technical_name, find_odd_letter
 from policyeng.frozen import frozen
 from policyeng.later import Modules
-from policyeng.models import Document, Problem
+from policyeng.models import Document, LedgerEntry, Problem, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources.arm_resource import describe_misspelt
 from policyeng.sources.context import DocumentContext, list_neighbors, resolve_path
-from policyeng.sources.discovery import Found, Named, Skipped, content_of, display
-from policyeng.sources.parsed import Format, problem_of, seen
+from policyeng.sources.discovery import Found, LeftOut, Named, content_of, display
+from policyeng.sources.left_out import Inspection
+from policyeng.sources.parsed import Format, keys_seen, problem_of, seen
 from policyeng.sources.relevance import is_shaped_as_ours, may_be_ours, other_document
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, Text, read_text
 from policyeng.sources.written_documents import NEVER_WRITTEN, read_documents
@@ -34,6 +38,12 @@ FORMATS: Mapping[str, Format] = Modules(
         "arm-rest": "arm_rest",
     },
 )
+
+
+#: The members that identify a document or a resource.
+_NAMING = ("$schema", "apiVersion", "kind", "type")
+_IN_ASCII = "write it in ASCII, without spaces"
+_DIVIDE = "give each document in a file of its own, with members of one format only"
 
 
 def choose_formats(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Format]:
@@ -71,10 +81,10 @@ class ReadOptions(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A problem, or what is not evaluated and why; `position` is that of its file among the inputs."""
+    """A problem, or what was not read; `position` is that of its file among the inputs."""
 
     position: int
-    subject: Problem | Skipped
+    subject: Problem | LedgerEntry
 
 
 @frozen
@@ -112,12 +122,15 @@ def open_files(inputs: Iterable[Found], options: ReadOptions) -> list[OpenedFile
     """Read each file once and detect the formats of its documents; what cannot be read or is not relevant is noted."""
     first: dict[object, int] = {}
     files: list[OpenedFile] = []
+    inspection = Inspection(options.formats if len(options.formats) > 1 else FORMATS)
     for position, named in enumerate(inputs):
         if isinstance(named, Named) and first.setdefault(_identify(named), position) < position:
             again = Problem(level="warning", message="given twice; it is read once", place=named.file)
             files.append(OpenedFile(notes=(Note(position, again),)))
         elif isinstance(named, Named):
-            files.append(_open(position, named, options))
+            files.append(_open(position, named, options, inspection))
+        elif isinstance(named, LeftOut):
+            files.append(OpenedFile(notes=tuple(Note(position, entry) for entry in inspection.entries(named))))
         else:
             subject = problem_of(named) if isinstance(named, InputError) else named
             files.append(OpenedFile(notes=(Note(position, subject),)))
@@ -132,12 +145,13 @@ def open_neighbors(files: Sequence[OpenedFile], options: ReadOptions) -> list[Op
     ):
         return []
     known = {_identify(file.named) for file in files if file.named}
+    inspection = Inspection(FORMATS)
     opened: list[OpenedFile] = []
     for path in dict.fromkeys(path for part in parts if part.named.path for path in list_neighbors(part.named.path)):
         named, position = Named(display(path), path, found=True), len(files) + len(opened)
         if _identify(named) not in known:
             known.add(_identify(named))
-            file = _open(position, named, options)
+            file = _open(position, named, options, inspection)
             message = "also read, because it is next to an input and may name the workspace"
             note = Note(position, Problem(level="warning", message=message, place=named.file))
             opened.append(file._replace(notes=(*file.notes, note)))
@@ -154,11 +168,13 @@ def _identify(named: Named) -> PurePath | str:
     return resolve_path(named.path) if named.path else named.file
 
 
-def _open(position: int, named: Named, options: ReadOptions) -> OpenedFile:
+def _open(position: int, named: Named, options: ReadOptions, inspection: Inspection) -> OpenedFile:
     content, written = None, None
     entries: list[DetectedDocument | Note] = []
     try:
         content = content_of(named, options.stdin, options.max_bytes)
+        if named.any_suffix and not inspection.is_document(content, named.file):
+            return OpenedFile(named)  # it was looked at, and is no document
         if options.documents and not (named.found and named.file.lower().endswith(NEVER_WRITTEN)):
             written = tuple(read_documents(named.file, content, options.max_bytes))
         if options.formats:
@@ -169,11 +185,57 @@ def _open(position: int, named: Named, options: ReadOptions) -> OpenedFile:
         if content is not None and named.found and not options.documents:
             if named.file.lower().endswith(tuple(SOURCE_CODE)):
                 return OpenedFile(named, source_code=(content, error))
-            if not may_be_ours(content, is_json=named.file.lower().endswith(JSON_SUFFIXES)):
-                return OpenedFile(named, notes=(Note(position, Skipped(named.file, error.message)),))
+            if not named.any_suffix and not may_be_ours(content, is_json=named.file.lower().endswith(JSON_SUFFIXES)):
+                return OpenedFile(named, notes=(Note(position, _unrelated(named.file, error.message)),))
         entries = [Note(position, problem_of(error))]
     parts = tuple(entry for entry in entries if isinstance(entry, DetectedDocument))
     return OpenedFile(named, parts, written, tuple(entry for entry in entries if isinstance(entry, Note)))
+
+
+def find_second(name: str, document: object, formats: Mapping[str, Format]) -> str:
+    """Return why a document in a format may be one of another format, too; an empty string if it may not.
+
+    A document with only members of the format costs one look at their names.
+
+    Args:
+        name: of the format that reads the document.
+        document: any JSON value; only objects have members.
+        formats: that format, and others in addition to `FORMATS`, by name.
+    """
+    if not isinstance(document, dict):
+        return ""
+    detect, shapes = formats[name].detect, formats[name].SHAPES
+    names = set(map(lowered, document))
+    if any(names <= shape for shape in shapes) or not detect(document):
+        return ""  # a document that does not look like the format that the user named is refused by its reader
+    parts = [{key: value for key, value in document.items() if lowered(key) in shape} for shape in shapes]
+    claimed = [part.keys() for part in parts if part and detect(part)]
+    if any(not (one <= other or other <= one) for one, other in combinations(claimed, 2)):
+        return f"two documents of the format `{name}` in one: {keys_seen(document)}"
+    own = max(parts, key=len)
+    rest = {key: value for key, value in document.items() if key not in own}
+    for other in dict.fromkeys((*formats, *FORMATS)):
+        claims = (formats[other] if other in formats else FORMATS[other]).detect
+        if other != name and (claims(document) or claims(rest)):
+            return f"a document of two formats: `{name}` ({keys_seen(own)}) and `{other}` ({keys_seen(rest)})"
+    return ""
+
+
+def find_misspelt(document: object, formats: Mapping[str, Format]) -> tuple[str, str] | None:
+    """Return the member of an unknown document whose value is misspelt, and why: in ASCII, a format would read it."""
+    stated = {key: document.get(key) for key in _NAMING} if isinstance(document, dict) else {}
+    wrong = {key: text for key, text in stated.items() if isinstance(text, str) and find_odd_letter(text)}
+    if not wrong or not isinstance(document, dict):
+        return None
+    plain = {**document, **{key: as_technical_name(text) for key, text in wrong.items()}}
+    if not any(each.detect(plain) for each in formats.values()):
+        return None
+    name = next(iter(wrong))
+    return name, describe_misspelt(name, wrong[name])
+
+
+def _unrelated(place: str, reason: str) -> LedgerEntry:
+    return LedgerEntry(place=place, reason=reason, relevant=False)
 
 
 def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> Iterator[DetectedDocument | Note]:
@@ -184,12 +246,18 @@ def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> It
         # A document in a supported format is read even if it also has a key of a report.
         is_other = named.found and name in ("", "changes") and not is_shaped_as_ours(document)
         if is_other and (other := other_document(document)):
-            yield Note(position, Skipped(named.file, other))
+            yield Note(position, _unrelated(named.file, other))
+        elif name and (second := find_second(name, document, formats)):
+            place = (named.file, pointer) if pointer else (named.file,)
+            yield Note(position, problem_of(InputError(second, place=place, remedy=_DIVIDE)))
         elif name:
             yield DetectedDocument(position, named, text, pointer, document, name, formats[name])
+        elif misspelt := find_misspelt(document, formats):
+            place = (named.file, f"{pointer}/{misspelt[0]}")
+            yield Note(position, problem_of(InputError(misspelt[1], place=place, remedy=_IN_ASCII)))
         else:
             place = (named.file, pointer) if pointer else (named.file,)
             remedy = "`policyeng check --from` lists the formats"
             error = InputError(f"unsupported format: {seen(document)}", place=place, remedy=remedy)
             problem = problem_of(error, "warning" if options.documents else "error")
-            yield Note(position, Skipped(":".join(place), error.message) if is_other else problem)
+            yield Note(position, _unrelated(":".join(place), error.message) if is_other else problem)

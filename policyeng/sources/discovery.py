@@ -13,10 +13,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+import orjson
+
 from policyeng.errors import InputError, UsageError
 from policyeng.later import lazy_pattern
+from policyeng.models import LedgerEntry
 from policyeng.named import NamedTuple
-from policyeng.parsing.json_text import refuse_size
+from policyeng.parsing.json_text import build_refusal, refuse_size, shortened
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -124,11 +127,22 @@ class FileWalk(NamedTuple):
         exclude: patterns as `excluded` returns them.
         gitignore: exclude what `.gitignore` files list.
         others: absolute paths of files that other options name.
+        config: the configuration file with the patterns of `exclude`, if it was found and not named. In the directory
+            that is read, it counts like a `.gitignore`, because who writes the inputs writes it, too.
+        all_files: also read hidden directories, directories that tools create, what `.gitignore` files and a found
+            configuration exclude, and files with any suffix.
     """
 
     exclude: tuple[str, ...] = ()
     gitignore: bool = True
     others: frozenset[Path] = frozenset()
+    config: Path | None = None
+    all_files: bool = False
+
+    def excludes_for_operator(self, directory: Path) -> bool:
+        """Check whether `exclude` is a decision of who runs the command, not of who writes an absolute directory."""
+        config = self.config and _resolve(self.config)
+        return config is None or not config.is_relative_to(directory)
 
 
 #: Everything but what `.gitignore` files list.
@@ -180,11 +194,14 @@ class Rules:
         """
         self._root = directory
         self._walk = walk
-        self._exclude = _make_spec(self._without_root(walk.exclude))
+        self._is_operators = walk.excludes_for_operator(directory)
+        self._reads_gitignore = walk.gitignore and not walk.all_files
+        patterns = () if walk.all_files and not self._is_operators else walk.exclude
+        self._exclude = _make_spec(self._without_root(patterns))
         above: list[str] = []
         folders = [self._root, *self._root.parents]
         top = next((at for at, folder in enumerate(folders) if (folder / ".git").exists()), 0)
-        for folder in reversed(folders[1 : top + 1]) if walk.gitignore else ():
+        for folder in reversed(folders[1 : top + 1]) if self._reads_gitignore else ():
             above += _read_gitignore(folder)
         self._lines = {self._root.parent: self._without_root(above)}
         self._specs: dict[Path, GitIgnoreSpec | None] = {}
@@ -199,8 +216,12 @@ class Rules:
             return NAMED_ELSEWHERE
         if self._exclude is not None and self._exclude.match_file(name):
             return EXCLUDED
-        spec = self._ignored_in(path.parent) if self._walk.gitignore else None
+        spec = self._ignored_in(path.parent) if self._reads_gitignore else None
         return IGNORED if spec is not None and spec.match_file(name) else ""
+
+    def is_decided(self, why: str) -> bool:
+        """Check whether a result of `why_left_out` is a decision of who runs the command."""
+        return why == NAMED_ELSEWHERE or (why == EXCLUDED and self._is_operators)
 
     def _ignored_in(self, folder: Path) -> GitIgnoreSpec | None:
         if folder not in self._specs:
@@ -274,10 +295,17 @@ def as_utf8(content: bytes) -> bytes:
 
 
 STDIN = "<stdin>"
+#: A text in place of a path can be of any length; paths of Linux have at most 4096 bytes.
+_LONGEST_NAME = 512
+_REMEDY_UNREADABLE = "give a file that exists and that you can read"
+#: The directory of git, or the file that names it. It is part of no input, and nothing is deployed from it.
+GIT = ".git"
 #: Directories that tools create. Hidden directories are not searched either, except the one of the Azure ML SDK.
 _TOOLS = frozenset({"__pycache__", "node_modules"})
 _SDK = ".azureml"
+_ALL = "`--all-files` reads it"
 _NAME_IT = "give its path to read it"
+_OTHER_SUFFIX = "the suffix is not one of JSON or YAML (`--all-files` reads documents with any suffix)"
 
 
 class Named(NamedTuple):
@@ -288,22 +316,87 @@ class Named(NamedTuple):
         path: None for standard input and documents in memory.
         found: it was found in a directory, not named by the user.
         content: the bytes of a document in memory; None for other documents.
+        any_suffix: it was found without a suffix of documents, and is read only if its content is one.
     """
 
     file: str
     path: Path | None
     found: bool = False
     content: bytes | None = None
+    any_suffix: bool = False
 
 
-class Skipped(NamedTuple):
-    """A file, a directory or one document of a file that is not evaluated, and the reason."""
+class LeftOut(NamedTuple):
+    """What is not read of a directory, before anyone looks at it.
+
+    Attributes:
+        file: how messages name it; a directory ends with a slash.
+        path: a file, or a directory with everything below it.
+        names: only these files of the directory.
+        read: resolved paths of files that are read under another name, as in a volume of Kubernetes.
+    """
 
     file: str
+    path: Path
     reason: str
+    names: tuple[str, ...] = ()
+    read: frozenset[Path] = frozenset()
 
 
-Found = Named | Skipped | InputError
+Found = Named | LeftOut | LedgerEntry | InputError
+
+
+def name_document(document: object, name: str) -> Named:
+    """Return a parsed document as an input.
+
+    Args:
+        document: a JSON value, as `json.loads` returns it.
+        name: how messages and origins name it.
+
+    Raises:
+        InputError: it is not a JSON value.
+    """
+    try:
+        content = orjson.dumps(document, default=_as_dict)
+    except TypeError as error:
+        message = f"not JSON: {shortened(str(error).lower())}"
+        raise InputError(message, place=(name,), remedy="give what `json.loads` returns") from None
+    if b"null" in content:  # orjson writes NaN and Infinity as null
+        try:
+            json.dumps(document, allow_nan=False, default=_as_plain)
+        except ValueError:
+            raise build_refusal(name, "nan") from None
+    return Named(name, None, content=content)
+
+
+def _as_dict(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a type of JSON")
+
+
+def _as_plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def refuse_text(source: str | Path, remedy: str) -> None:
+    """Refuse a text in place of a path: one that is blank, or that names nothing and looks like a document.
+
+    Raises:
+        InputError: it is one, with the remedy.
+    """
+    if isinstance(source, Path):
+        return
+    text = source.strip()
+    if not text:
+        raise InputError("an empty text is not a path", remedy=remedy)
+    if text.startswith(("{", "[", '"', "\ufeff")) or not text.isprintable():
+        try:
+            is_path = Path(source).exists()
+        except (OSError, ValueError):
+            is_path = False
+        if not is_path:
+            raise InputError(f"a text is read as a path, and there is no file `{shortened(source)}`", remedy=remedy)
 
 
 def find_inputs(
@@ -318,7 +411,7 @@ def find_inputs(
     Without `deep`, a directory yields only the files directly in it.
     """
     for entry in paths:
-        if isinstance(entry, Named | Skipped | InputError):
+        if isinstance(entry, Named | LeftOut | LedgerEntry | InputError):
             yield entry
             continue
         if str(entry) == "-":
@@ -367,42 +460,65 @@ def display(path: Path) -> str:
 def _walk_directory(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, *, deep: bool) -> Iterator[Found]:
     faults: list[OSError] = []
     files: list[Path] = []
-    skipped: list[Skipped] = []
+    left_out: dict[str, LeftOut | LedgerEntry] = {}
     top = directory.resolve()
     rules = Rules(top, walk)
+
+    def leave_out(path: Path, why: str, end: str = "") -> None:
+        file = f"{display(path)}{end}"
+        is_decided = rules.is_decided(why)
+        left_out[file] = LedgerEntry(place=file, reason=why, relevant=False) if is_decided else LeftOut(file, path, why)
+
     for folder, inner, names in os.walk(directory, onerror=faults.append):
         note_names(Path(folder), sorted([*inner, *names]))
         here, whole = Path(folder), top / Path(folder).relative_to(directory)
-        visible = [name for name in inner if deep and (name == _SDK or not name.startswith("."))]
-        why_not = {name: _why_directory_skipped(here / name, rules.why_left_out(whole / name, "/")) for name in visible}
-        inner[:] = [name for name in visible if not why_not[name]]
-        skipped += (Skipped(f"{display(here / name)}/", why) for name, why in why_not.items() if why)
-        for path in (here / name for name in names if name.lower().endswith(suffixes)):
-            files.append(path)
-            if why := _why_file_skipped(path, top) or rules.why_left_out(whole / path.name):
-                skipped.append(Skipped(display(path), why))
+        candidates = [name for name in inner if deep and name != GIT]
+        why_not = {name: _why_directory_left_out(here / name, whole / name, rules, walk) for name in candidates}
+        inner[:] = [name for name in candidates if not why_not[name]]
+        for name, why in why_not.items():
+            if why:
+                leave_out(here / name, why, "/")
+        others = []
+        for name in names:
+            path = here / name
+            if name.lower().endswith(suffixes) or (walk.all_files and name != GIT):
+                files.append(path)
+                if why := _why_file_left_out(path, top) or rules.why_left_out(whole / name):
+                    leave_out(path, why)
+            elif name != GIT and whole / name not in walk.others:
+                others.append(name)
+        if others:
+            file = f"{display(here)}/"
+            left_out[f"{file}*"] = LeftOut(file, here, _OTHER_SUFFIX, tuple(sorted(others)))
     yield from (_read_error(Path(fault.filename), fault) for fault in faults)
     if not files and not faults:
         sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
         remedy = "give a directory with JSON or YAML documents, or a file"
         yield InputError(f"the directory contains no {sought} file", place=(display(directory),), remedy=remedy)
-    yield from sorted(skipped)
-    left = {entry.file for entry in skipped}
-    included = [path for path in sorted(files) if display(path) not in left]
+    included = [path for path in sorted(files) if display(path) not in left_out]
     real = {path.resolve() for path in included if not path.is_symlink()}
+    linked = {path.resolve() for path in included if path.is_symlink()} if left_out else set()
+    for _, entry in sorted(left_out.items()):
+        yield entry._replace(read=frozenset(real | linked)) if isinstance(entry, LeftOut) else entry
     for path in included:
         if not path.is_symlink() or path.resolve() not in real:  # findings name the file, not a link to it
-            yield Named(display(path), path, found=True)
+            yield Named(display(path), path, found=True, any_suffix=not path.name.lower().endswith(suffixes))
 
 
-def _why_directory_skipped(folder: Path, why: str) -> str:
-    """Return why a directory is not searched, or an empty string; `why` is the reason that the rules give."""
+def _why_directory_left_out(folder: Path, absolute: Path, rules: Rules, walk: FileWalk) -> str:
+    """Return why a directory is not searched, or an empty string."""
+    why = rules.why_left_out(absolute, "/")
+    if rules.is_decided(why):
+        return why
     if folder.is_symlink():
         return f"a link to a directory, which is not followed; {_NAME_IT}"
-    return f"a directory that tools create; {_NAME_IT}" if folder.name in _TOOLS else why
+    if folder.name in _TOOLS and not walk.all_files:
+        return f"a directory that tools create; {_ALL}"
+    is_hidden = folder.name.startswith(".") and folder.name != _SDK and not walk.all_files
+    return f"a hidden directory; {_ALL}" if is_hidden else why
 
 
-def _why_file_skipped(path: Path, top: Path) -> str:
+def _why_file_left_out(path: Path, top: Path) -> str:
     """Return why a file is not opened, or an empty string; exclusion rules are checked separately."""
     if path.is_fifo():
         return "not a regular file"
@@ -426,4 +542,4 @@ def _read_at_most(stream: BinaryIO, count: int) -> bytes:
 def _read_error(path: Path, error: OSError | ValueError) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
     message = f"cannot be read ({(reason or type(error).__name__).lower()})"
-    return InputError(message, place=(display(path),), remedy="give a file that exists and that you can read")
+    return InputError(message, place=(shortened(display(path), _LONGEST_NAME),), remedy=_REMEDY_UNREADABLE)

@@ -167,6 +167,17 @@ def without(resource: JsonObject, dropped: Container[str], above: str = "") -> J
     }
 
 
+def without_nulls(value: JsonObject) -> JsonObject:
+    """Return a copy of an object without members that are null, at any depth; entries of lists stay."""
+    return {key: _drop_nulls(inner) for key, inner in value.items() if inner is not None}
+
+
+def _drop_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return without_nulls(value)
+    return [_drop_nulls(entry) for entry in value] if isinstance(value, list) else value
+
+
 def text(value: object) -> object:
     """Convert a string that is not blank."""
     if isinstance(value, str) and value.strip():

@@ -23,6 +23,8 @@ def separate_ids(documents: Sequence[Loaded]) -> list[Loaded]:
 
     The same resource in two files remains one. Documents of one file with the same beginning of ids move together.
     """
+    if not any(document.reading.movable for document in documents):
+        return list(documents)
     taken: dict[str, object] = {}
     apart: list[Loaded] = []
     for file, of_file in groupby(documents, lambda document: document.file):
@@ -114,7 +116,8 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
     resources = _merge_managed_networks(resources)
     origins = {entry.key: entry.origin for entry in resources}
     nouns: dict[str, tuple[Noun, ...]] = {}
-    for collection in _COLLECTIONS:
+    stated_ones = {stated.collection for document in documents for stated in document.reading.stated}
+    for collection in (name for name in _COLLECTIONS if name in stated_ones):
         entries, more = _remove_duplicates(_collection_entries(documents, collection))
         nouns[collection] = tuple(entry.value for entry in entries)
         problems += more

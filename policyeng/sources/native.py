@@ -69,6 +69,9 @@ _KEYS = (*_HEADER_KEYS, "covers", "resources", *_COLLECTIONS)
 _ENTRY = "write `TYPE at ID`, such as `Microsoft.MachineLearningServices/workspaces/computes at /subscriptions/...`"
 
 
+SHAPES: tuple[frozenset[str], ...] = (frozenset(map(lowered, _KEYS)),)
+
+
 def known_keys() -> tuple[str, ...]:
     """Return the keys of a snapshot at the top level."""
     return _KEYS

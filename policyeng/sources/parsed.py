@@ -113,12 +113,14 @@ class Refusal(NamedTuple):
         pointer: JSON Pointer in the file; empty for the complete document.
         is_empty: the part is understood and contains nothing to check; only a warning if the user did not name
             the file.
+        is_ambiguous: the part can be read in two ways; an error even if the user did not name the file.
     """
 
     pointer: str
     message: str
     remedy: str = ""
     is_empty: bool = False
+    is_ambiguous: bool = False
 
 
 @frozen
@@ -196,6 +198,8 @@ class Format(Protocol):
 
     #: What the format looks like, for the message that lists the supported formats.
     SUMMARY: str
+    #: The members of its documents at the top level, in lower case: one set for each kind of document.
+    SHAPES: tuple[frozenset[str], ...]
 
     def detect(self, document: object) -> bool:
         """Check whether the content is in this format."""
@@ -362,4 +366,4 @@ def raise_errors(problems: Iterable[Problem]) -> None:
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
         others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise InputError(errors[0].message + others, place=(errors[0].place,))
+        raise InputError(errors[0].message + others, place=(errors[0].place,) if errors[0].place else ())

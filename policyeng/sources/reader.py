@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-import orjson
-
 from policyeng._performance import uncollected
 from policyeng.errors import InputError, UsageError
 from policyeng.frozen import replace
-from policyeng.models import Problem, Snapshot
+from policyeng.models import LedgerEntry, Problem, Snapshot
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.progress import counted
@@ -27,11 +26,27 @@ from policyeng.sources.detection import (
     open_files,
     open_neighbors,
 )
-from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, Skipped, excluded, find_inputs
+from policyeng.sources.discovery import (
+    EVERYTHING,
+    FileWalk,
+    Found,
+    Named,
+    excluded,
+    find_inputs,
+    name_document,
+    refuse_text,
+)
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Loaded, Refusal, Surroundings, move_pointers, problem_of, raise_errors
-from policyeng.sources.references import drop_superseded, find_homes, find_linked, list_uncompiled, make_finders
-from policyeng.sources.relevance import is_something_else
+from policyeng.sources.references import (
+    drop_superseded,
+    find_homes,
+    find_linked,
+    list_uncompiled,
+    make_finders,
+    with_overlays,
+)
+from policyeng.sources.relevance import is_something_else, mentions_machine_learning
 from policyeng.sources.templates import with_embedded
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
 from policyeng.sources.written_documents import warn_about_skipped
@@ -55,13 +70,13 @@ class ReadDocuments(NamedTuple):
         files: the inputs after they were opened.
         documents: with the results of reading them, in the order of the inputs.
         problems: what could not be read, in the order of the inputs.
-        skipped: what was found in directories and contains nothing to check.
+        ledger: what was found and not read, or contains nothing to check.
     """
 
     files: Sequence[OpenedFile]
     documents: Sequence[tuple[DetectedDocument, Loaded]]
     problems: tuple[Problem, ...]
-    skipped: tuple[Skipped, ...]
+    ledger: tuple[LedgerEntry, ...]
 
     def summaries(self) -> tuple[ReadDocument, ...]:
         """Return a summary of each document that contains something."""
@@ -79,14 +94,17 @@ class Inputs(NamedTuple):
         problems: what could not be read, with its place; an `error` does not affect other inputs.
         files: the documents that were read, as the user named them.
         read: the same with format and number of resources; empty for documents that are checked as they were written.
-        skipped: what was found in directories and contains nothing to check.
     """
 
     snapshot: Snapshot
     problems: tuple[Problem, ...]
     files: tuple[str, ...]
     read: tuple[ReadDocument, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def ledger(self) -> tuple[LedgerEntry, ...]:
+        """What was found in directories and not read, or contains nothing to check."""
+        return self.snapshot.ledger
 
 
 @uncollected()
@@ -123,13 +141,14 @@ def read_inputs(
     options = ReadOptions(formats if resources else {}, context or DocumentContext(), stdin, max_bytes, documents)
     read = read_documents(find_inputs(paths, suffixes, walk), options)
     snapshot, problems = joined([document for _, document in read.documents])
+    snapshot = snapshot.model_copy(update={"ledger": read.ledger}) if read.ledger else snapshot
     files = list(dict.fromkeys(part.named.file for part, _ in read.documents))
     if documents:
         written = [(file.named.file, file.written) for file in read.files if file.named and file.written is not None]
         snapshot = snapshot.model_copy(update={"documents": tuple(each for _, every in written for each in every)})
         files = [file for file, _ in written]
         problems = (*problems, *warn_about_skipped(path for path in paths if isinstance(path, str | Path)))
-    return Inputs(snapshot, (*read.problems, *problems), tuple(files), read.summaries(), read.skipped)
+    return Inputs(snapshot, (*read.problems, *problems), tuple(files), read.summaries())
 
 
 def read_documents(inputs: Iterable[Found], options: ReadOptions) -> ReadDocuments:
@@ -140,6 +159,7 @@ def read_documents(inputs: Iterable[Found], options: ReadOptions) -> ReadDocumen
     files += open_neighbors(files, options)
     parts, superseded = drop_superseded([part for file in files for part in file.parts])
     documents = _read_parts(parts, options)  # with what others name, and without those that others link to
+    documents = with_overlays(parts, documents)
     if options.embedded:
         documents = [with_embedded(document, part.name) for part, document in zip(parts, documents, strict=True)]
     read = list(zip(parts, documents, strict=True))
@@ -151,9 +171,8 @@ def read_documents(inputs: Iterable[Found], options: ReadOptions) -> ReadDocumen
     ]
     in_order = sorted(notes, key=lambda note: note.position)
     problems = tuple(note.subject for note in in_order if isinstance(note.subject, Problem))
-    return ReadDocuments(
-        files, read, problems, tuple(note.subject for note in notes if isinstance(note.subject, Skipped))
-    )
+    ledger = tuple(note.subject for note in notes if isinstance(note.subject, LedgerEntry))
+    return ReadDocuments(files, read, problems, ledger)
 
 
 def _read_parts(parts: Sequence[DetectedDocument], options: ReadOptions) -> list[Loaded]:
@@ -182,16 +201,18 @@ def _read_part(part: DetectedDocument, around: Surroundings) -> Loaded:
 _GENERAL_FORMATS = ("arm-template", "arm-rest", "resource-graph")
 
 
-def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem | Skipped]:
+def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem | LedgerEntry]:
     """Yield the refusals and remarks of a document, and why it contains nothing to check."""
     reading = document.reading
     empty = not (reading.resources or reading.stated or reading.changes)
     if reading.nothing:
-        yield Skipped(document.file, reading.nothing)
+        yield LedgerEntry(place=document.file, reason=reading.nothing, relevant=False)
     for refusal in reading.refusals:
-        harmless = part.named.found and (refusal.is_empty or _is_unrelated(part, refusal))
+        is_unrelated = refusal.is_empty or _is_unrelated(part, refusal)
+        harmless = part.named.found and is_unrelated and not refusal.is_ambiguous
         if harmless and empty:
-            yield Skipped(document.file, refusal.message)
+            is_relevant = not refusal.is_empty and mentions_machine_learning(json.dumps(part.document).encode())
+            yield LedgerEntry(place=document.file, reason=refusal.message, relevant=is_relevant)
         else:
             yield _make_problem(document, refusal, "warning" if harmless else "error")
     for pointer, message in reading.remarks:
@@ -224,8 +245,9 @@ def load_snapshot(
     parameters: Mapping[str, object] | None = None,
     exclude: Sequence[str] = (),
     gitignore: bool = True,
+    all_files: bool = False,
 ) -> Snapshot:
-    """Read a snapshot completely or fail.
+    """Read a snapshot completely or fail; its `ledger` lists what was found and not read.
 
     Args:
         source: a file, a directory, a parsed document such as a resource or a native snapshot, or a list of these.
@@ -237,13 +259,15 @@ def load_snapshot(
         parameters: values of template parameters, by name.
         exclude: patterns of what to exclude, as in a `.gitignore` of the current directory.
         gitignore: exclude what `.gitignore` files list.
+        all_files: also read hidden directories, directories that tools create, ignored files, and documents with any
+            suffix.
 
     Raises:
         InputError: something cannot be read; with the place and remedy of the first fault.
         UsageError: there is no such format, or `source`, `scope`, `workspace` or a pattern is not valid.
     """
     context = normalize_context(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
-    walk = FileWalk(excluded(exclude, Path.cwd()), gitignore)
+    walk = FileWalk(excluded(exclude, Path.cwd()), gitignore, all_files=all_files)
     inputs = read_inputs(
         _list_sources(source),
         from_format=from_format,
@@ -262,15 +286,13 @@ def _list_sources(source: object) -> list[str | Path | Named]:
     found: list[str | Path | Named] = []
     for number, part in enumerate(parts, 1):
         if isinstance(part, str | Path):
+            refuse_text(part, "pass what `json.loads` returns, or the path of a file or directory")
             found.append(part)
         elif isinstance(part, Mapping):
-            name = f"<document {number}>"
             try:
-                content = orjson.dumps(dict(part))
-            except TypeError as error:
-                remedy = "give what `json.load` returns"
-                raise UsageError(f"not JSON: {str(error).lower()}", place=(name,), remedy=remedy) from None
-            found.append(Named(name, None, content=content))
+                found.append(name_document(part, f"<document {number}>"))
+            except InputError as error:
+                raise UsageError(error.message, place=error.place, remedy=error.remedy) from None
         else:
             remedy = "give a path, a parsed document (a dict), or a list of these"
             raise UsageError(f"cannot read a snapshot from `{type(part).__name__}`", remedy=remedy)

@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
+from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
-from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.models import WORKSPACE_TYPE, JsonObject, LedgerEntry, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources import workspace_config
 from policyeng.sources.context import Home, directory_of, resolve_path
 from policyeng.sources.detection import DetectedDocument, Note, OpenedFile
-from policyeng.sources.discovery import Named, Skipped
+from policyeng.sources.discovery import Named
 from policyeng.sources.parsed import Find, Loaded, NamedThing, ParsedDocument, find_nothing, problem_of
 from policyeng.sources.relevance import mentions_machine_learning
 
@@ -111,11 +112,39 @@ def _links_back(index: int, links: Mapping[int, frozenset[int]]) -> bool:
     return any(index in links.get(other, ()) for other in links.get(index, ()))
 
 
+def with_overlays(parts: Sequence[DetectedDocument], documents: Sequence[Loaded]) -> list[Loaded]:
+    """Return the documents; a Kustomization that changes objects of Azure is incomplete, because it is not rendered."""
+    if all(part.name != "kubernetes" for part in parts):
+        return list(documents)
+    from policyeng.sources.kubernetes import kustomization  # few inputs have manifests
+
+    files = [
+        resolve_path(path)
+        for part, document in zip(parts, documents, strict=True)
+        if part.name == "kubernetes"
+        and (path := part.named.path)
+        and (document.reading.resources or document.reading.refusals)
+    ]
+    marked = list(documents)
+    for index, (part, document) in enumerate(zip(parts, documents, strict=True)):
+        overlay = part.document
+        if part.name != "kubernetes" or not kustomization.is_kustomization(overlay) or not isinstance(overlay, dict):
+            continue
+        sources = [resolve_path(Path(directory_of(part.named)) / path) for path in kustomization.list_named(overlay)]
+        is_over_ours = any(file.is_relative_to(source) for file in files for source in sources)
+        if kustomization.changes_objects(overlay) and (is_over_ours or kustomization.finds_checked_kind(overlay)):
+            line = f"{document.file}: {kustomization.describe(overlay, PurePath(document.file).parent)}"
+            incomplete = (*document.reading.incomplete, line)
+            marked[index] = document._replace(reading=replace(document.reading, incomplete=incomplete))
+    return marked
+
+
 #: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; a path in a registry has a colon.
 _CALLED = lazy_pattern(rb"^[ \t]*+(?:module[ \t]+\w+|using)[ \t]+'([^':\r\n]+)'", re.MULTILINE)
 _COMMENT = lazy_pattern(rb"/\*(?:.*?\*/|.*+)", re.DOTALL)
 #: The program that wrote a template.
 _GENERATOR = "/metadata/_generator/name"
+_PRIOR = "/prior_state/values"
 _CALLS = "/configuration/root_module/module_calls"
 _BICEP = (".bicep", ".bicepparam")
 
@@ -137,11 +166,11 @@ def list_uncompiled(files: Sequence[OpenedFile], read: Iterable[DetectedDocument
     for position, named, content, error in codes:
         if named.path in generated:
             reason = f"`{generated[named.path]}` is read instead; it is assumed to be up to date"
-            yield Note(position, Skipped(named.file, reason))
+            yield Note(position, LedgerEntry(place=named.file, reason=reason, relevant=False))
         elif mentions_machine_learning(content):
             yield Note(position, problem_of(error))
         else:
-            yield Note(position, Skipped(named.file, error.message))
+            yield Note(position, LedgerEntry(place=named.file, reason=error.message, relevant=False))
 
 
 def _find_generated_inputs(sources: Mapping[Path, bytes], read: Iterable[DetectedDocument]) -> dict[Path, str]:
@@ -191,20 +220,39 @@ def _find_planned_directories(home: Path, plan: object) -> set[Path]:
 
 def drop_superseded(parts: Sequence[DetectedDocument]) -> tuple[list[DetectedDocument], list[Note]]:
     """Drop the Terraform states in directories that a plan in the same directory replaces."""
-    plans: dict[PurePath, str] = {}
+    plans: dict[PurePath, DetectedDocument] = {}
     for part in parts:
-        if _is_plan(part) and value_at(part.document, "/prior_state/values") is not None:
-            plans.setdefault(directory_of(part.named), part.named.file)
+        if _is_plan(part) and value_at(part.document, _PRIOR) is not None:
+            plans.setdefault(directory_of(part.named), part)
     kept: list[DetectedDocument] = []
     notes: list[Note] = []
     for part in parts:
         is_state = part.name == "terraform" and part.named.found and not _is_plan(part)
         if is_state and (plan := plans.get(directory_of(part.named))):
-            reason = f"a state; the plan `{plan}` in the same directory is read instead"
-            notes.append(Note(part.position, Skipped(part.named.file, reason)))
+            reason = f"a state; the plan `{plan.named.file}` in the same directory is read instead"
+            # A plan of another state can be put next to any state.
+            is_other = not _list_ids(part.document) <= _list_ids(value_at(plan.document, _PRIOR))
+            reason += ", which does not have all of its resources" if is_other else ""
+            notes.append(Note(part.position, LedgerEntry(place=part.named.file, reason=reason, relevant=is_other)))
         else:
             kept.append(part)
     return kept, notes
+
+
+def _list_ids(document: object) -> set[str]:
+    """Return the ARM ids of the resources in a state, in lower case."""
+    ids: set[str] = set()
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            arm_id = value.get("id")
+            if isinstance(arm_id, str) and arm_id.startswith("/"):
+                ids.add(lowered(arm_id))
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return ids
 
 
 def _is_plan(part: DetectedDocument) -> bool:

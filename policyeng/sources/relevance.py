@@ -29,6 +29,9 @@ _YAML_KEYS = lazy_pattern(
     rb"(?:^|[{,])[ \t-]*[\"']?(?:\$schema|apiversion|type|id|kind|snapshotversion)[\"']?[ \t]*:([^\r\n]*)", re.MULTILINE
 )
 
+#: Escapes of ASCII characters in JSON and YAML, and line breaks in strings of YAML.
+_ESCAPES = lazy_pattern(rb"\\(?:u00([0-7][0-9a-f])|x([0-7][0-9a-f])|(/)|\r?\n[ \t]*+)")
+
 #: The keys that identify a document or a resource, in lower case.
 _NAMING = ("$schema", "apiversion", "type", "id", "resourceid")
 #: The keys under which documents list their resources.
@@ -134,6 +137,13 @@ def _names_machine_learning(document: object) -> bool:
 
 
 def _contains_any(marks: Iterable[bytes], content: bytes) -> bool:
-    """Check whether a content contains any of the marks, even in UTF-16 or UTF-32 that cannot be read."""
+    """Check whether a content contains any of the marks, even in UTF-16 or UTF-32 that cannot be read, or escaped."""
     folded = content.lower().replace(b"\0", b"")
+    if b"\\" in folded:
+        folded = _ESCAPES.sub(_unescape, folded).lower()
     return any(mark in folded for mark in marks)
+
+
+def _unescape(escape: re.Match[bytes]) -> bytes:
+    code = escape[1] or escape[2]
+    return bytes.fromhex(code.decode()) if code else escape[3] or b""

@@ -30,6 +30,16 @@ from policyeng.sources.parsed import (
 SUMMARY = "rows of Azure Resource Graph, from `az graph query` or the REST API"
 
 _COUNTS = frozenset({"$skipToken", "count", "facets", "resultTruncated", "skip_token", "totalRecords", "total_records"})
+_EXAMPLE = frozenset({"$schema", "description", "operationid", "parameters", "responses", "title"})
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset({"data", "error"} | set(map(lowered, _COUNTS))),
+    _EXAMPLE,
+    frozenset({"nextlink", "value"}),
+    frozenset({"beforesnapshot", "aftersnapshot", "changeid", "changetype", "propertychanges", "resourceid"}),
+    frozenset({"changes", "$skiptoken", "count", "totalrecords"}),
+    frozenset({"$skiptoken", "count", "snapshots"}),
+    frozenset({"query", "status"}),
+)
 _PROJECT = "end the query with `| project id, name, type, location, tags, identity, sku, kind, properties`"
 #: The columns that a query without a projection returns for every row. The value of a missing one is not known.
 _COLUMNS = ("identity", "kind", "location", "properties", "sku", "tags")

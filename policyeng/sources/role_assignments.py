@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 
 from policyeng.models import JsonObject
+from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import is_placeholder, read_entry
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, next_page, reading_of
@@ -33,6 +34,24 @@ _MORE_ASSIGNMENT_KEYS = (
     "updatedOn",
     "updatedBy",
 )
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset(
+        {
+            *("id", "name", "type", "scope", "roledefinitionid", "roledefinitionname", "principalid", "principalname"),
+            *("principaltype", "condition", "conditionversion", "description", "delegatedmanagedidentityresourceid"),
+            *("createdon", "createdby", "updatedon", "updatedby", "resourcegroup", "canDelegate".lower()),
+        }
+    ),
+    frozenset(
+        {
+            *("id", "name", "type", "rolename", "roletype", "description", "assignablescopes", "permissions"),
+            *("actions", "notactions", "dataactions", "notdataactions", "iscustom", "createdon", "createdby"),
+            *("updatedon", "updatedby", "condition", "conditionversion"),
+        }
+    ),
+    frozenset({"name", "properties"}),
+    frozenset({"nextlink", "value"}),
+)
 _ACTION_KEYS = ("actions", "notActions", "dataActions", "notDataActions")
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SCOPES = "/properties/assignableScopes"
@@ -40,7 +59,7 @@ _SCOPES = "/properties/assignableScopes"
 
 def detect(document: object) -> bool:
     """Check whether the document contains a role assignment or definition in another form than ARM's."""
-    return any(_form_of(entry) is not None for entry in _entries(document))
+    return _form_of(document) is not None or any(_form_of(entry) is not None for entry in _entries(document))
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
@@ -84,6 +103,11 @@ def _read(entry: object, pointer: str) -> Placed | Refusal:
     if form == "assignment":
         return _read_assignment(entry, pointer)
     if form == "written":
+        names: dict[str, str] = {}
+        for key in entry:
+            if (first := names.setdefault(key.lower(), key)) != key:
+                message = f"`{shortened(key)}` and `{shortened(first)}` are the same member"
+                return Refusal(f"{pointer}/{escaped(key)}", message, "remove one of them", is_ambiguous=True)
         return _read_definition(_convert_written(entry), pointer)
     if form == "body":
         return _read_definition({"type": _DEFINITION, "name": entry.get("name"), **entry["properties"]}, pointer)

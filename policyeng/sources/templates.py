@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import orjson
@@ -11,9 +11,10 @@ from policyeng.errors import InputError, UsageError
 from policyeng.frozen import frozen, replace
 from policyeng.models import JsonObject, lowered
 from policyeng.named import NamedTuple
+from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, kind_of, seen
+from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, Refusal, kind_of, seen
 from policyeng.sources.text import read_text
 
 
@@ -65,22 +66,36 @@ def _read_file(entry: str) -> dict[str, object]:
 
 
 def parameters_of(document: object, file: str) -> dict[str, object]:
-    """Return the values of a parameter file by name in lower case.
+    """Return the values of a parameter file by name in lower case; a parameter without a value is null.
 
     Raises:
         InputError: the document is not a parameter file.
     """
+    if twice := next(find_twice(document), None):
+        raise InputError(twice.message, place=(file, twice.pointer), remedy=twice.remedy)
     inner = document.get("parameters", document) if isinstance(document, Mapping) else None
-    if not isinstance(inner, Mapping) or not all(isinstance(entry, Mapping) for entry in inner.values()):
+    if isinstance(document, Mapping) and "parameters" in document and inner is None:
+        return {}
+    if not isinstance(inner, Mapping) or not all(isinstance(entry, Mapping | None) for entry in inner.values()):
         message = f"not a parameter file: {seen(document)}"
         raise InputError(message, place=(file,), remedy="give `parameters`, each an object with its `value`")
-    return {name.lower(): _find_value(name, entry) for name, entry in inner.items()}
+    return {name.lower(): find_value(name, entry, "not in the parameter file") for name, entry in inner.items()}
 
 
-def _find_value(name: str, entry: Mapping[str, object]) -> object:
-    if "value" in entry:
-        return entry["value"]
-    where = "in a key vault" if "reference" in entry else "not in the parameter file"
+def find_value(name: str, entry: Mapping[str, object] | None, missing: str) -> object:
+    """Return the value in the entry of a parameter: null for no value, and unresolved for a secret.
+
+    Args:
+        name: of the parameter.
+        entry: with a `value` or a `reference`.
+        missing: where the value is if the entry has neither.
+    """
+    if entry is None:
+        return None
+    value, is_secret = entry.get("value"), entry.get("reference") is not None
+    if value is not None or ("value" in entry and not is_secret):
+        return value
+    where = "in a key vault" if is_secret else missing
     return Unresolved(f"the value of the parameter `{shortened(name)}` is {where}")
 
 
@@ -192,6 +207,49 @@ def template_of(value: object) -> JsonObject:
     if not isinstance(resources, list | dict):
         raise InputError("a template without `resources`", remedy="give the complete template")
     return template
+
+
+#: By part of a template, its members in lower case whose names are not all the user's, and what these are; `*` is for
+#: all members.
+_PARTS: Mapping[str, Mapping[str, str]] = {
+    "template": {
+        **dict.fromkeys(("definitions", "outputs", "parameters"), "declarations"),
+        "resources": "resources",
+        "variables": "names",
+    },
+    "declarations": {"*": "names"},
+    "resources": {"*": "resource"},
+    "resource": {"copy": "names", "resources": "resources"},
+    "carrier": {
+        **dict.fromkeys(("expressionevaluationoptions", "parameterslink", "templatelink"), "names"),
+        **dict.fromkeys(("maintemplate", "template"), "template"),
+        "parameters": "declarations",
+    },
+}
+
+
+def find_twice(template: object, pointer: str = "") -> Iterator[Refusal]:
+    """Yield each member of a template or a parameter file that is there twice, because ARM ignores case in names.
+
+    Properties of resources, and values of variables, are not looked into: their names can be the user's.
+    """
+    waiting = [(template, pointer, "template")]
+    while waiting:
+        value, place, part = waiting.pop()
+        names: dict[str, str] = {}
+        for key in value if isinstance(value, dict) else ():
+            first = names.setdefault(lowered(key), key)
+            if first != key:
+                message = f"`{shortened(key)}` and `{shortened(first)}` are the same member: ARM ignores case in names"
+                yield Refusal(f"{place}/{escaped(key)}", message, "remove one of them", is_ambiguous=True)
+        inner = _PARTS.get(part, {})
+        members = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+        for key, below in members:
+            kind = inner.get("*") or inner.get(lowered(str(key)), "")
+            if part == "resource" and lowered(str(key)) == "properties" and carrier_of(member(value, "type"), {}):
+                kind = "carrier"
+            if kind and isinstance(below, dict | list):
+                waiting.append((below, f"{place}/{escaped(str(key))}", kind))
 
 
 #: Formats of existing resources: a deployment in them is complete, and its resources are listed separately.

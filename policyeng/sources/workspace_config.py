@@ -10,6 +10,7 @@ from policyeng.sources.parsed import ALONE, ParsedDocument, Refusal, Surrounding
 SUMMARY = "the `config.json` of a workspace, which names the workspace of the files next to it"
 
 _KEYS = ("subscription_id", "resource_group", "workspace_name")
+SHAPES: tuple[frozenset[str], ...] = (frozenset(_KEYS),)
 
 
 def detect(document: object) -> bool:

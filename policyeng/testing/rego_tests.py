@@ -29,6 +29,7 @@ from policyeng.rego.builtins import BuiltinError, load_function, load_pattern
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import remember_text
 from policyeng.rego.linking import link
+from policyeng.rego.paths import split_package, write_path
 from policyeng.rego.syntax import (
     Call,
     CoveredPlace,
@@ -44,7 +45,6 @@ from policyeng.rego.syntax import (
     root_name,
     walk,
 )
-from policyeng.rego.tree import path_text
 from policyeng.rego.values import UNDEFINED, Value, make_set, to_key, to_text
 from policyeng.testing.failing_expressions import FailingExpression, find_failing_expression
 
@@ -77,7 +77,7 @@ class UnitTest:
     """The result of one Rego unit test.
 
     Attributes:
-        package: as OPA writes it, such as `data.lib.words_test`.
+        package: as OPA writes it, such as `data.lib.words_test` or `data.hooks["test.target"]`.
         name: the name of the rule; the second one of a name in a package ends in `#01`, as in OPA.
         reason: empty for a test that passed.
         expression: where it fails, if that is known; each failing case has its own.
@@ -119,7 +119,7 @@ class TestRule(NamedTuple):
     @property
     def package(self) -> str:
         """Return the package as OPA writes it."""
-        return path_text(self.path[:-1])
+        return write_path(self.path[:-1])
 
 
 class ModuleFile(NamedTuple):
@@ -250,7 +250,9 @@ def compile_session(
             modules, unreadable = _parse(files)
             compiled = link_without_faulty(
                 modules.values(),
-                lambda parsed: link(parsed, data, print_=print_, cover=cover_ if cover else None, lenient=lenient),
+                lambda parsed: link(
+                    parsed, data, print_=print_, cover=cover_ if cover else None, lenient=lenient, has_time=True
+                ),
                 {module.file: module.path for module in files if module.is_foreign},
                 (*left_out, *unreadable),
             )
@@ -363,7 +365,7 @@ def _test_rules(module: Module) -> Iterator[TestRule]:
         line = module.source.position(rule.start)[0]
         path = (*package, root_name(rule.head.ref))
         keys = len(rule.head.ref.path) if _case_variables(rule) else 0
-        yield TestRule(module.source.file, line, path, index, rule.head.args is not None, keys)
+        yield TestRule(module.source.file, line, path, index, bool(rule.head.args), keys)
 
 
 def _number_duplicates(modules: Iterable[Module]) -> None:
@@ -423,10 +425,10 @@ def run_unit_tests(session: Session) -> Iterator[UnitTest]:
     """Run each unit test, in the order of files and lines; a module that is left out is an error."""
     paths = {rule.path for rule in session.rules}
     for module in session.left_out:
-        package = tuple(module.package.split("."))
+        package = split_package(module.package)
         if paths.isdisjoint((*package, name) for name in module.names):
             name = PurePosixPath(module.path).name
-            yield UnitTest(module.path, 1, path_text(package), name, "error", module.reason)
+            yield UnitTest(module.path, 1, write_path(package), name, "error", module.reason)
     for rule in session.rules:
         session.running = f"{rule.package}.{rule.path[-1]}"
         yield _run(session, rule)

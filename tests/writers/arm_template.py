@@ -48,7 +48,7 @@ def _home(resource: JsonObject) -> str:
 def _deployment(number: int, home: str, resources: list[JsonObject]) -> JsonObject:
     writer = _Writer()
     inner = writer.template(resources)
-    values = {name: {"value": entry.pop("defaultValue")} for name, entry in inner["parameters"].items()}
+    values = {name: {"value": entry.pop("defaultValue", None)} for name, entry in inner["parameters"].items()}
     group = _GROUP.fullmatch(home)
     place = {"subscriptionId": home.split("/")[2]} | ({"resourceGroup": group[2]} if group else {})
     return {
@@ -186,7 +186,8 @@ class _Writer:
         holder = self.parameters if kind == "parameters" else self.variables
         name = f"value{len(holder)}"
         types = {str: "string", bool: "bool", int: "int", list: "array"}
-        entry = {"type": types.get(type(written), "object"), "defaultValue": written}
+        value = {"nullable": True} if written is None else {"defaultValue": written}  # a default cannot be null
+        entry = {"type": types.get(type(written), "object"), **value}
         holder[name] = entry if kind == "parameters" else written
         return f"[{kind}('{name}')]"
 

@@ -16,6 +16,8 @@ from policyeng.rego.numbers import parse_number
 from policyeng.rego.values import to_json
 
 Verdict = Literal["passed", "failed", "refused", "silent"]
+#: What `time.now_ns()` is in every case.
+_TIME = "2026-01-01T00:00:00Z"
 _REFUSED = re.compile(r"rego_type_error: ([\w.]+) is refused")
 
 
@@ -74,13 +76,13 @@ def evaluate_case(case: Case, opa: Path) -> tuple[Verdict, str]:
 
 def _evaluate(case: Case) -> list[dict[str, Any]]:
     data = json.loads(case.data, parse_int=parse_number, parse_float=parse_number)
-    program = rego.compile(case.modules, data, version=case.version, print_=lambda *_: None)
+    program = rego.compile(case.modules, data, version=case.version, print_=lambda *_: None, has_time=True)
     given = rego.UNDEFINED
     if case.term is not None:
         given = rego.compile({}).bindings(f"found := {case.term}")[0]["found"]
     elif case.input is not None:
         given = json.loads(case.input, parse_int=parse_number, parse_float=parse_number)
-    return program.bindings(case.query, given)
+    return program.bindings(case.query, given, _TIME)
 
 
 def _fails_in_opa(case: Case, opa: Path) -> bool:

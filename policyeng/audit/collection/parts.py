@@ -27,21 +27,24 @@ from policyeng.audit.collection.azure.clouds import find_cloud
 from policyeng.bundle.loader import WantedInputs
 from policyeng.configuration.settings import EstateSettings
 from policyeng.errors import InputError
-from policyeng.models import Problem, Snapshot
+from policyeng.models import LedgerEntry, Problem, Snapshot, relevant_entries
+from policyeng.models.findings import as_warning
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, refuse_size
+from policyeng.sources.detection import FORMATS
 from policyeng.sources.discovery import (
     EVERYTHING,
     FileDependency,
     FileWalk,
     Found,
+    LeftOut,
     Named,
-    Skipped,
     answer,
     digest_of,
     display,
     find_inputs,
     record_queries,
 )
+from policyeng.sources.left_out import Inspection
 from policyeng.sources.parsed import problem_of
 from policyeng.sources.reader import SUFFIXES, read_inputs
 
@@ -259,12 +262,19 @@ class Collected(NamedTuple):
         snapshot: None if it could not be read, or if nothing in it can be evaluated (without errors in `problems`).
         problems: of reading.
         queries: the file queries for reading, with paths below the directory of the part.
+        ledger: what was not read; for a part with a snapshot, that has it.
     """
 
     name: str
     snapshot: Snapshot | None
     problems: Sequence[Problem] = ()
     queries: Sequence[FileDependency] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[Problem, ...]:
+        """The problems, and the relevant entries of the ledger as warnings, for what lists only problems."""
+        return (*self.problems, *map(as_warning, relevant_entries(self.ledger)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +288,7 @@ class PartSource:
         extent: a file, the files of a folder, or the files of a folder and its subfolders (`tree`).
         deadline: the timeout of a URL in seconds.
         walk: the files to exclude from directories.
+        any_suffix: as of `Named`.
     """
 
     name: str
@@ -286,6 +297,7 @@ class PartSource:
     extent: Literal["file", "folder", "tree"] = "file"
     deadline: float = DEADLINE
     walk: FileWalk = EVERYTHING
+    any_suffix: bool = False
 
 
 def parts_of(estate: EstateSettings, wanted: WantedInputs, walk: FileWalk = EVERYTHING) -> Iterator[Collected]:
@@ -337,13 +349,9 @@ def read(source: PartSource | Collected, wanted: WantedInputs) -> Collected:
             inputs = read_inputs([*_documents(source, content)], stdin=content, **wanted)
     except InputError as error:
         return Collected(source.name, None, [problem_of(error)])
-    problems = [*inputs.problems]
     if inputs.read or inputs.snapshot.documents:
-        return Collected(source.name, inputs.snapshot, problems, list(_below(source, queries, content)))
-    problems += [
-        Problem(level="warning", message=f"has nothing to evaluate: {why}", place=at) for at, why in inputs.skipped
-    ]
-    return Collected(source.name, None, problems)
+        return Collected(source.name, inputs.snapshot, inputs.problems, list(_below(source, queries, content)))
+    return Collected(source.name, None, inputs.problems, ledger=inputs.snapshot.ledger)
 
 
 def _documents(source: PartSource, content: bytes | None) -> Iterator[Found]:
@@ -351,13 +359,13 @@ def _documents(source: PartSource, content: bytes | None) -> Iterator[Found]:
     if content is not None:
         yield Named(source.name, None, source.found)
     elif source.extent == "file":
-        yield Named(source.name, Path(source.address), source.found)
+        yield Named(source.name, Path(source.address), source.found, any_suffix=source.any_suffix)
     else:
         above = Path(source.address).parent
         for named in find_inputs([source.address], SUFFIXES, source.walk, deep=source.extent == "tree"):
             if isinstance(named, Named) and named.path is not None:
                 yield named._replace(file=display(named.path.relative_to(above)))
-            else:
+            elif isinstance(named, InputError):  # what is left out is on the ledger of the run
                 yield named
 
 
@@ -381,7 +389,7 @@ def _answer(source: PartSource, question: str, path: Path) -> str:
 
 def _describe_source(source: PartSource) -> str:
     """Return how a part was found, as an answer that is compared before its evaluation is reused."""
-    return " ".join([str(source.found), *source.walk.exclude])
+    return " ".join([str(source.found), *source.walk.exclude, *(["--all-files"] if source.walk.all_files else [])])
 
 
 def _below(source: PartSource, queries: Iterable[FileDependency], content: bytes | None) -> Iterator[FileDependency]:
@@ -401,20 +409,25 @@ def _content(source: PartSource) -> bytes | None:
 
 
 def _local(path: Path, walk: FileWalk) -> Iterator[PartSource | Collected]:
+    inspection = Inspection(FORMATS)
     for named in find_inputs([path], SUFFIXES, walk):
         if isinstance(named, InputError):
             yield Collected(display(path), None, [problem_of(named)])
-        elif isinstance(named, Skipped):
-            message = f"skipped: {named.reason}"
-            yield Collected(named.file, None, [Problem(level="warning", message=message, place=named.file)])
+        elif isinstance(named, LeftOut):
+            if entries := tuple(inspection.entries(named)):
+                yield Collected(named.file, None, ledger=entries)
+        elif isinstance(named, LedgerEntry):
+            yield Collected(named.place, None, ledger=(named,))
         elif named.path is not None:
             within = named.path.relative_to(path) if named.found else Path(named.path.name)
-            yield PartSource(display(within), str(named.path), named.found)
+            yield PartSource(display(within), str(named.path), named.found, any_suffix=named.any_suffix)
 
 
 def _folders(path: Path, walk: FileWalk) -> Iterator[PartSource | Collected]:
     """Yield a part for each folder directly below a directory, and one for the files directly in it."""
     seen: set[Path] = set()
+    if not walk.excludes_for_operator(path.resolve()):  # nor below it
+        walk = walk._replace(config=path / "policyeng.toml")
     for source in _local(path, walk):
         if isinstance(source, Collected) or not source.found:
             yield source

@@ -162,10 +162,10 @@ def _fails(finding: Finding, gate: ComparisonThreshold) -> bool:
 
 def _problems(earlier: Evaluation, later: Evaluation) -> Iterator[Problem]:
     """Yield the problems of both sides, marked if they are of one side."""
-    both = {*earlier.problems} & {*later.problems}
-    yield from (problem for problem in later.problems if problem in both)
+    both = {*earlier.remarks} & {*later.remarks}
+    yield from (problem for problem in later.remarks if problem in both)
     for name, side in (("before", earlier), ("after", later)):
-        for problem in side.problems:
+        for problem in side.remarks:
             if problem not in both:
                 yield problem.model_copy(update={"message": f"{name}: {problem.message}"})
 
@@ -244,7 +244,7 @@ def _list_findings(pair: PartPair, states: Sequence[State], gate: ComparisonThre
         both = evaluate_state(states[0], gate)
         return both, both
     before, after = (evaluate_state(state, gate) for state in states)
-    absent = {"problems": (), "exit_code": 0}
+    absent = {"problems": (), "ledger": (), "exit_code": 0}
     return (
         before if pair.before else before.model_copy(update=absent),
         after if pair.after else after.model_copy(update=absent),

@@ -18,12 +18,11 @@ from policyeng.cli.option_groups import with_options
 from policyeng.configuration import Settings
 from policyeng.configuration.audit_sections import input_of
 from policyeng.configuration.settings import EstateSettings
-from policyeng.context import EvaluationSetup
+from policyeng.context import EvaluationSetup, walk_of
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.frozen import frozen
 from policyeng.ownership import OWNER_TAG
-from policyeng.sources import FileWalk
 
 if TYPE_CHECKING:
     from policyeng.audit.diff.forecast import Outlook, Ready
@@ -133,7 +132,7 @@ class _Looking:
         def ready() -> Iterator[Ready]:
             from policyeng.audit.diff.forecast import Ready
 
-            for part in parts_of(estate, setup.bundle.wanted, FileWalk(setup.settings.exclude)):
+            for part in parts_of(estate, setup.bundle.wanted, walk_of(setup.settings)):
                 state = None
                 if part.snapshot is not None:
                     state = State(
@@ -145,7 +144,7 @@ class _Looking:
                         self._engine,
                         self._opa,
                     )
-                yield Ready(part.name, state, tuple(part.problems))
+                yield Ready(part.name, state, part.remarks)
             yield from (Ready(problem.place, None, (problem,)) for problem in setup.problems)
 
         return self._outlook(ready(), estate.name, None)

@@ -25,7 +25,7 @@ from policyeng.errors import PolicyengError, UsageError, suggest_nearest
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject, Problem
 from policyeng.processes import processors
-from policyeng.report.phrases import count
+from policyeng.report.phrases import count, ledger_sentence
 
 if TYPE_CHECKING:
     from policyeng.audit.records import AuditRun
@@ -87,6 +87,7 @@ class AuditRunOptions(CriteriaOptions, RegoEngineOptions):
     as_of: options.AsOf = None
     jobs: Processes = 1
     full: Full = False
+    all_files: options.AllFiles = False
     format_: options.PlainFormat = "text"
 
     SETTINGS = tuple[str, ...]((*CriteriaOptions.SETTINGS, "store"))
@@ -114,7 +115,17 @@ def run(args: AuditRunOptions) -> int:
     with open_store(settings.store, create=True) as opened:
 
         def audit(each: EstateSettings) -> AuditRun:
-            return run_estate(opened, each, setup, as_of=moment, engine=engine, opa=opa, jobs=jobs, full=args.full)
+            return run_estate(
+                opened,
+                each,
+                setup,
+                as_of=moment,
+                engine=engine,
+                opa=opa,
+                jobs=jobs,
+                full=args.full,
+                all_files=args.all_files,
+            )
 
         made = [audited(opened, each, audit, format_) for each in chosen]
         notify_about_runs(opened, settings)
@@ -191,6 +202,8 @@ def print_run(store: Store, run: AuditRun, document: JsonObject, format_: str) -
         print_line("\n".join(lines_of(document)))
     for problem in run.problems:
         print_problem(run.estate, problem)
+    if sentence := ledger_sentence(run.ledger):
+        print_line(f"policyeng: {run.estate}: {sentence}", error=True)
     undecided = [part for part in store.parts(run) if part.exit_code == _UNDECIDED and part.snapshot]
     for part in undecided[:_NAMED]:
         errors = [problem for problem in store.evaluation(part).problems if problem.level == "error"]

@@ -272,10 +272,6 @@ def evidence(
 
 
 def _verify(path: Path, expected: list[str], server: OpaServerOptions, format_: str, *, run_python: bool) -> int:
-    from importlib.util import find_spec
-
-    if not all(map(find_spec, ("sqlalchemy", "alembic"))):
-        raise UsageError("audits need SQLAlchemy and Alembic", remedy="install `policyeng[audit]`")
     from policyeng.audit.evidence_pack import verify_pack
 
     with show_progress("verifying the pack"):

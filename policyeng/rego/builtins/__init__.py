@@ -13,19 +13,31 @@ from pathlib import Path
 from typing import Any
 
 from policyeng.rego.builtins.registry import FUNCTIONS, BuiltinError, Function, OperandError
+from policyeng.rego.values import Value
 
-__all__ = ["REFUSED", "BuiltinError", "LibraryError", "OperandError", "load_function", "load_pattern", "signatures"]
+__all__ = [
+    "NOW",
+    "REFUSED",
+    "BuiltinError",
+    "LibraryError",
+    "OperandError",
+    "RefusedBuiltinError",
+    "explain_refusal",
+    "load_function",
+    "load_pattern",
+    "signatures",
+]
 
+#: The builtin whose value is the time of the evaluation.
+NOW = "time.now_ns"
 #: Builtins that read more than their arguments, and what to do instead.
 REFUSED = {
     "http.send": "put what it would fetch into the input",
     "net.lookup_ip_addr": "put the addresses into the input",
     "opa.runtime": "put what it would read into the input",
     "rand.intn": "the same input must give the same result",
-    "rego.metadata.chain": "put what a policy needs of its annotations into a rule",
-    "rego.metadata.rule": "put what a policy needs of its annotations into a rule",
     "rego.parse_module": "a policy reads its input, not other policies",
-    "time.now_ns": "put the time into the input",
+    NOW: "put the time into the input",
     "uuid.rfc4122": "the same input must give the same result",
     "crypto.x509.parse_and_verify_certificates": (
         "use crypto.x509.parse_and_verify_certificates_with_options with CurrentTime"
@@ -83,6 +95,21 @@ def signatures() -> dict[str, dict[str, Any]]:
     return dict(json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8")))
 
 
+class RefusedBuiltinError(Exception):
+    """A call of a builtin that is refused, where nothing replaces it; not a `BuiltinError`, which may be undefined.
+
+    Attributes:
+        code: as OPA names that of a builtin.
+    """
+
+    code = "eval_builtin_error"
+
+
+def explain_refusal(name: str) -> str:
+    """Return why a builtin is refused, and what to do instead."""
+    return f"{name} is refused: {REFUSED[name]}"
+
+
 class LibraryError(Exception):
     """A builtin whose library is not installed."""
 
@@ -91,11 +118,17 @@ def load_function(name: str) -> Function:
     """Return the function of a builtin.
 
     Args:
-        name: as OPA names it; it has a function here.
+        name: as OPA names it; a call of one that is refused raises `RefusedBuiltinError`.
 
     Raises:
         LibraryError: it needs a library that is not installed.
     """
+    if name in REFUSED:
+
+        def refuse(*_: Value) -> Value:
+            raise RefusedBuiltinError(f"{explain_refusal(name)}, or replace it by `with {name} as ...`")
+
+        return refuse
     if name not in FUNCTIONS:
         group = next((group for prefix, group in _GROUPS.items() if name.startswith(prefix)), None)
         try:

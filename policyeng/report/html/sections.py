@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from policyeng import __version__
 from policyeng.later import lazy_pattern
-from policyeng.models import Evaluation, Finding, Findings, Outcome, Severity
+from policyeng.models import Evaluation, Finding, Findings, Outcome, Severity, relevant_entries
 from policyeng.models.findings import Passed
 from policyeng.report.context import HistoryPoint, PolicyCategory, ReportContext, Since
 from policyeng.report.escaping import visible
@@ -24,6 +24,7 @@ from policyeng.report.phrases import (
     failed,
     format_name,
     in_utc,
+    ledger_sentence,
     rfc3339,
     select_outcome,
     shorten_id,
@@ -74,6 +75,8 @@ def list_facts(evaluation: Evaluation, about: ReportContext, profile: str | None
         yield Fact("Evaluated", [f"as of {format_time(evaluation.as_of)}"])
     if evaluation.snapshot.taken_at:
         yield Fact("Resources read", [format_time(evaluation.snapshot.taken_at)])
+    if unread := ledger_sentence(evaluation.ledger):
+        yield Fact("Not read", [unread])
     with_profile = f", profile {profile}" if profile else ""
     yield Fact("Policies", [f"{format_name(evaluation.bundle)}{with_profile}"])
     yield Fact("Program", [f"policyeng {__version__}"])
@@ -108,7 +111,7 @@ def describe_result(evaluation: Evaluation) -> tuple[str, str]:
         failing = _say(counted, "failure", f"has {at_least}", f"have {at_least}") if failures else ""
         if evaluation.strict_unknown and summary.unknown:
             others[-1] += ", which counts as failing"
-        unread = sum(problem.kind == "unread" for problem in evaluation.problems) if evaluation.strict_unknown else 0
+        unread = len(relevant_entries(evaluation.ledger)) if evaluation.strict_unknown else 0
         missing = _say(
             unread, "input", "was not read, which counts as failing", "were not read, which counts as failing"
         )

@@ -17,6 +17,7 @@ from policyeng.models import (
     Denial,
     Finding,
     JsonObject,
+    Operation,
     Outcome,
     Problem,
     Snapshot,
@@ -131,7 +132,8 @@ def evaluated(service: Service, request: RouteRequest) -> RouteResponse:
         raise refuse_body(faults[0].message, faults[0].pointer, faults[0].remedy)
     state, age = service.choose_state(None, request.at)
     resource = resource_of(details.resource_details)
-    decision = decide(setup, state, resource, request.at, Blame.TOUCHED)
+    change = Change(operation=Operation.REPLACE, id=resource["id"], resource=resource)
+    decision = decide(setup, state, change, request.at, Blame.TOUCHED)
     if decision.exit_code and not decision.denied:
         raise refuse_body(decision.problems[0].message, "/resourceDetails", "correct it there")
     evaluations = list(_evaluations(decision, setup.bundle.name, audited=details.include_audit_effect))

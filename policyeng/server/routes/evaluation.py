@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC
-from http import HTTPStatus
 
 import orjson
 
-from policyeng.admission import changes_of
-from policyeng.admission.decision import with_problems
 from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError
 from policyeng.evaluation import evaluate
@@ -17,7 +14,6 @@ from policyeng.models import (
     Blame,
     Decision,
     Exemption,
-    JsonObject,
     Problem,
 )
 from policyeng.parsing.json_pointer import escaped
@@ -25,11 +21,17 @@ from policyeng.report.json import render
 from policyeng.server import openapi
 from policyeng.server.authentication import TokenScope
 from policyeng.server.options import Route
-from policyeng.server.request_body import BODY, JSON, YAML, RequestRefusedError, json_of, refuse_body
+from policyeng.server.request_body import BODY, JSON, YAML, json_of, refuse_body
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse
 from policyeng.server.schemas import CheckDocument
 from policyeng.server.service import Service, SnapshotState, decide
-from policyeng.sources import ChangesRead, exemptions_of, normalize_context, parse_changes, read_inputs
+from policyeng.sources import (
+    ChangesRead,
+    exemptions_of,
+    normalize_context,
+    read_document,
+    read_inputs,
+)
 from policyeng.sources.parsed import raise_errors
 from policyeng.sources.validation import validated
 
@@ -43,7 +45,8 @@ def decided(service: Service, request: RouteRequest) -> RouteResponse:
     """Decide on a change.
 
     Raises:
-        RefusedError: the body is no JSON (400) or no change, or there is no state (422), or it is too old (503).
+        RefusedError: the body is no JSON (400), there is no state (422), or it is too old (503).
+        InputError: nothing in the body can be read as a change, or it states none.
         PolicyengError: as `policyeng.admit`.
     """
     setup = service.setup.current
@@ -52,20 +55,17 @@ def decided(service: Service, request: RouteRequest) -> RouteResponse:
     state = None if given is None else _state(given, setup, request)
     state, age = service.choose_state(state, request.at)
     if given is not None:
-        decision = decide(setup, state, read.changes, request.at, Blame.TOUCHED, with_standing=request.standing)
+        decision = decide(setup, state, read, request.at, Blame.TOUCHED, with_standing=request.standing)
     else:
-        # A change that could not be read whole is denied, so that the rest of it is not made either.
-        is_dry_run = is_dry_run or any(problem.level == "error" for problem in read.problems)
         decision = service.decided(
             setup,
             state,
-            read.changes,
+            read,
             request.at,
             Blame.TOUCHED,
             is_dry_run=is_dry_run,
             with_standing=request.standing,
         )
-    decision = with_problems(decision, read.problems)
     return RouteResponse(rendered(decision, request.decision_id, age), setup, document, decision, age)
 
 
@@ -79,35 +79,17 @@ def _parts(document: object) -> tuple[ChangesRead, object, bool]:
     """Return the change and the state that a body brings, and whether it is a dry run; None for a state that it lacks.
 
     Raises:
-        RefusedError: it is none of that.
+        RefusedError: it has other keys or values.
+        InputError: as for `read_document`.
     """
     if not isinstance(document, dict) or "change" not in document:
-        return _change(document), None, False
+        return read_document(document, BODY), None, False
     if surplus := sorted(document.keys() - {"change", "state", "dryRun"}):
         raise refuse_body(f"unknown key `{surplus[0]}` next to `change`", f"/{escaped(surplus[0])}", _REMEDY)
     is_dry_run = document.get("dryRun", False)
     if not isinstance(is_dry_run, bool):
         raise refuse_body("`dryRun` is not true or false", "/dryRun", "give `true` or `false`")
-    return _change(document["change"]), document.get("state"), is_dry_run
-
-
-def _change(document: object) -> ChangesRead:
-    """Read the changes of a request: our own format, or a document of `policyeng admit`, such as what-if output."""
-    if isinstance(document, str) or (isinstance(document, dict) and _is_ours(document)):
-        return ChangesRead(changes_of(document), (), {})
-    if isinstance(document, list) and document and all(isinstance(each, dict | str) for each in document):
-        return ChangesRead(changes_of(document), (), {})
-    if not isinstance(document, dict):
-        raise refuse_body("the request has no changes" if document == [] else "this is not a change", "", _REMEDY)
-    read = parse_changes(orjson.dumps(document), BODY)
-    first = next((problem for problem in read.problems if problem.level == "error"), None)
-    if first is not None and not read.changes:
-        raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, first.message, place=(first.place or BODY,))
-    return read
-
-
-def _is_ours(document: JsonObject) -> bool:
-    return not document.keys().isdisjoint({"operation", "id"})
+    return read_document(document["change"], BODY), document.get("state"), is_dry_run
 
 
 def _state(given: object, setup: EvaluationSetup, request: RouteRequest) -> SnapshotState:

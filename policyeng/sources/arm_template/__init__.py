@@ -36,7 +36,7 @@ from policyeng.sources.parsed import (
     move_pointers,
     reading_of,
 )
-from policyeng.sources.templates import Unresolved, parameters_of, template_of
+from policyeng.sources.templates import Unresolved, find_twice, member, parameters_of, template_of
 
 SUMMARY = "ARM templates, including those compiled from Bicep"
 
@@ -48,6 +48,15 @@ _SCHEMAS = {
     "managementgroupdeploymenttemplate.json": "management group",
     "tenantdeploymenttemplate.json": "tenant",
 }
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset(
+        {
+            *("$schema", "apiprofile", "asserts", "contentversion", "definitions", "extensions", "functions"),
+            *("imports", "languageversion", "metadata", "outputs", "parameters", "resources", "variables"),
+        }
+    ),
+    frozenset({"error", "output", "template"}),
+)
 
 
 def detect(document: object) -> bool:
@@ -63,6 +72,8 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         return ParsedDocument(refusals=(Refusal("", f"not a template: {kind_of(document)}", "give a JSON object"),))
     if (exported := _exported_template(document)) is not None:
         return _add_export_error(move_pointers(read(exported, around), "/template"), document.get("error"), around)
+    if twice := next(find_twice(document), None):
+        return ParsedDocument(refusals=(twice,))
     if _is_parameters(document):
         return ParsedDocument(nothing="values of template parameters; they are used with their template")
     try:
@@ -71,9 +82,11 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         return ParsedDocument(refusals=(Refusal("/resources", error.message, error.remedy),))
     place, movable = _find_target(document, around)
     walk = TemplateWalk(around, deployed)
+    stated = {name.lower(): value for name, value in around.parameters.items()}
     values = {
+        **dict.fromkeys(stated),
         **_read_parameter_file(document, walk),
-        **{name.lower(): value for name, value in around.parameters.items()},
+        **{name: value for name, value in stated.items() if value is not None},
     }
     template = ArmTemplate(document, "", values, place, ExpressionBudget())
     walk.remarks += [("/parameters" * ("parameters" in document), text) for text in template.unknown_parameters()]
@@ -140,9 +153,7 @@ class Contents:
 def _exported_template(document: JsonObject) -> JsonObject | None:
     """Return the template in the response of `exportTemplate` for a resource group."""
     inner = document.get("template")
-    if not isinstance(inner, dict) or not document.keys() <= {"error", "output", "template"}:
-        return None
-    return inner if _schema(inner) in _SCHEMAS else None
+    return inner if isinstance(inner, dict) and _schema(inner) in _SCHEMAS else None
 
 
 def _add_export_error(reading: ParsedDocument, error: object, around: Surroundings) -> ParsedDocument:
@@ -155,7 +166,7 @@ def _add_export_error(reading: ParsedDocument, error: object, around: Surroundin
 
 
 def _schema(document: JsonObject) -> str:
-    schema = document.get("$schema")
+    schema = member(document, "$schema")
     return lowered(schema).strip().rstrip("#").rsplit("/", maxsplit=1)[-1] if isinstance(schema, str) else ""
 
 

@@ -184,10 +184,9 @@ def _deployment_output(node: Member, scope: TemplateScope) -> object:
 def _apply(node: FunctionCall, arguments: list[object], scope: TemplateScope) -> object:
     """Apply a function of values."""
     name = node.name
-    in_scope = functions.SCOPE_FUNCTIONS.get(name)
     apply: Callable[..., object] | None
-    if in_scope is not None:
-        return _call(node, lambda *inputs: in_scope(scope, *inputs), arguments)
+    if name in functions.SCOPE_FUNCTIONS:
+        return _call(node, lambda *inputs: functions.call_in_scope(name, scope, inputs), arguments)
     own = scope.declared.functions.get(name)
     apply = (
         own
@@ -428,12 +427,16 @@ class Resolver:
             place = f"{there}/{escaped(key)}"
             if key == "copy" and is_copies(inner):
                 for index, loop in enumerate(inner):
+                    if not isinstance(loop["name"], str):
+                        return Unresolved(f"the `name` of a copy loop is {kind_of(loop['name'])}", "{copy}")
                     name = str(loop["name"])
                     result[name] = self._copied(loop, f"{place}/{index}", f"{here}/{escaped(name)}", depth)
                 continue
             value = evaluated(key, self.scope)
             if isinstance(value, Unresolved) and not value.text.startswith("/"):
                 return _add_expression(value, key)
+            if isinstance(value, list | dict | None):
+                return _add_expression(Unresolved(f"{kind_of(value)} where a name should be", in_braces(key)), key)
             name = text_of(value)
             result[name] = self._value(inner, place, f"{here}/{escaped(name)}", depth + 1)
             if name != key:

@@ -248,9 +248,11 @@ def _unresolved(value: object) -> Iterator[Unresolved]:
 
 
 def text_of(value: object) -> str:
-    """Return the text of a value, or its stand-in."""
+    """Return the text of a value, or its stand-in; that of null is empty."""
     if isinstance(value, Unresolved):
         return value.text
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return str(value)  # as in .NET, which evaluates templates
     if isinstance(value, str | int | float):

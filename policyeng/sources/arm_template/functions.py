@@ -78,11 +78,13 @@ def is_equal(left: object, right: object) -> bool:
 
 
 def convert_to_text(value: object) -> str:
-    """Convert a value to text: a string is unchanged, any other value becomes JSON."""
+    """Convert a value to text: a string is unchanged, any other value but null becomes JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return str(value)
+    if value is None:
+        raise ExpressionError("null where a string should be")  # it is not documented as which text it is written
     try:
         return orjson.dumps(value).decode()
     except TypeError as error:
@@ -365,7 +367,7 @@ def _concat(*parts: object) -> object:
         return [entry for part in parts for entry in a_list(part)]
     if any(isinstance(part, list | dict) for part in parts):
         raise ExpressionError("lists and strings cannot be joined")
-    return check_length("".join("" if part is None else convert_to_text(part) for part in parts))
+    return check_length("".join(map(convert_to_text, parts)))
 
 
 def _union(*parts: object) -> object:
@@ -388,6 +390,8 @@ def _merge(left: dict[str, object], right: dict[str, object]) -> dict[str, objec
             merged[own] = _merge(mine, value)
         elif isinstance(mine, Unresolved) and isinstance(value, dict):
             merged[own] = mine  # its other members are not known
+        elif value is None and mine is not None:
+            merged[own] = Unresolved("it is not documented whether null replaces a value in `union`", "{union}")
         else:
             merged[own] = value
     return merged
@@ -651,6 +655,18 @@ def _subscription(scope: TemplateScope) -> object:
         "tenantId": Unresolved(f"the tenant of the subscription: {_LATER}", "{tenantId}"),
         "displayName": Unresolved(f"the name of the subscription: {_LATER}", "{subscriptionName}"),
     }
+
+
+def call_in_scope(name: str, scope: TemplateScope, arguments: Sequence[object]) -> object:
+    """Apply a function of `SCOPE_FUNCTIONS`, whose arguments are strings.
+
+    Raises:
+        ExpressionError: an argument is null, a list or an object, or the function fails.
+    """
+    unfit = next((kind_of(argument) for argument in arguments if isinstance(argument, list | dict | None)), "")
+    if unfit:
+        raise ExpressionError(f"{unfit} where a string should be")
+    return SCOPE_FUNCTIONS[name](scope, *arguments)
 
 
 #: By name in lower case.

@@ -14,6 +14,7 @@ from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
+from policyeng.sources.arm_resource import describe_misspelt
 from policyeng.sources.arm_template.evaluator import Resolver, unfit_count
 from policyeng.sources.arm_template.expressions import (
     DeploymentTarget,
@@ -32,6 +33,8 @@ from policyeng.sources.templates import (
     Carrier,
     Unresolved,
     carrier_of,
+    find_twice,
+    find_value,
     member,
     parameters_of,
     template_in,
@@ -217,6 +220,8 @@ class TemplateWalk:
 
     def resources(self, written: object, pointer: str, level: TemplateLevel, parent: Called | None = None) -> None:
         """Walk the resources of a template or of a resource."""
+        if not isinstance(written, list | dict):
+            self.refuse(level, pointer, f"{kind_of(written)} where a list of resources should be", "write them out")
         for entry in entries_of(written, pointer):
             for turn, doubt in self._turns(entry, level):
                 self.met += 1
@@ -240,6 +245,9 @@ class TemplateWalk:
             return
         loop = entry.body.get("copy")
         if not isinstance(loop, dict):
+            if loop is not None:
+                message = f"the `copy` of a resource is {kind_of(loop)} where an object should be"
+                self.refuse(level, f"{entry.pointer}/copy", message, "give its `name` and `count`")
             yield level.scope, level.doubt
             return
         name = str(loop.get("name", ""))
@@ -260,11 +268,16 @@ class TemplateWalk:
         pointer = entry.pointer
         resolver = Resolver(level.scope, entry.pointer)
         body = with_known_keys(body, resolver)
-        condition = resolver.value(body.get("condition", True))
+        condition = resolver.value(body.get("condition"))
         if isinstance(condition, Unresolved):
             doubt = doubt or f"its condition is not known: {condition.reason}"
+        elif (unfit := _unfit_condition(condition)) and body.get("condition") is not None:
+            self.refuse(level, f"{pointer}/condition", unfit, "make it true or false")
         name, kind = resolver.value(body.get("name")), resolver.value(body.get("type"))
-        base = resolver.value(body["scope"]) if "scope" in body and lowered(str(kind)) != DEPLOYMENT else None
+        if isinstance(kind, str) and not _is_false(condition) and (misspelt := describe_misspelt("type", kind)):
+            self.refuse(level, f"{pointer}/type", misspelt, "write it in ASCII, without spaces", is_ambiguous=True)
+            return
+        base = resolver.value(body.get("scope")) if lowered(str(kind)) != DEPLOYMENT else None
         try:
             names = _name_resource(name, kind, parent, level.place.id if base is None else scope_id(base, level.place))
         except ExpressionError as error:
@@ -282,7 +295,7 @@ class TemplateWalk:
                 draft = _make_draft(body, names, resolver, reasons, doubt)
                 address = entry.symbol or str(body.get("name", ""))
                 self.drafts.append(draft._replace(pointer=pointer, text=level.text, address=address))
-        if "resources" in body:
+        if body.get("resources") is not None:
             self.resources(body["resources"], f"{entry.pointer}/resources", level, names)
 
     def _remark_keys(self, level: TemplateLevel, body: JsonObject, pointer: str) -> None:
@@ -291,9 +304,12 @@ class TemplateWalk:
                 message = f"unknown key `{shortened(key)}`{suggest_nearest(key, _KEYS.values())}"
                 self.remarks.append(_locate_message(level, f"{pointer}/{escaped(key)}", message))
 
-    def refuse(self, level: TemplateLevel, pointer: str, message: str, remedy: str) -> None:
+    def refuse(
+        self, level: TemplateLevel, pointer: str, message: str, remedy: str, *, is_ambiguous: bool = False
+    ) -> None:
         """Refuse the value at a pointer."""
-        self.refusals.append(Refusal(*_locate_message(level, pointer, message), remedy))
+        place, text = _locate_message(level, pointer, message)
+        self.refusals.append(Refusal(place, text, remedy, is_ambiguous=is_ambiguous))
 
 
 def _locate_message(level: TemplateLevel, pointer: str, message: str) -> tuple[str, str]:
@@ -329,6 +345,17 @@ def _is_false(condition: object) -> bool:
     return condition is False or (isinstance(condition, str) and lowered(condition) == "false")
 
 
+def _unfit_condition(condition: object) -> str:
+    """Return why a value is not valid as a condition, or an empty string; a resource with such a condition is judged.
+
+    ARM refuses them: "Evaluation result of language expression is type 'Null', expected type is ...",
+    https://github.com/Azure/bicep/issues/16385 and https://github.com/Azure/azure-quickstart-templates/issues/5850.
+    """
+    if isinstance(condition, bool) or (isinstance(condition, str) and lowered(condition) in ("true", "false")):
+        return ""
+    return f"the `condition` is {kind_of(condition)} where true or false should be"
+
+
 def _name_resource(name: object, kind: object, parent: Called | None, base: str) -> Called:
     if isinstance(kind, Unresolved):
         raise ExpressionError(f"a resource whose `type` is not known: {kind.reason}")
@@ -360,7 +387,7 @@ def _make_draft(body: JsonObject, names: Called, resolver: Resolver, reasons: li
 def _add_scope(resource: JsonObject, names: Called, reason: str) -> None:
     """Add the `scope` that ARM returns for a role assignment: the resource that its id extends."""
     properties = resource.get("properties")
-    if isinstance(properties, dict) and "scope" not in properties:
+    if isinstance(properties, dict) and properties.get("scope") is None:
         scope = Unresolved(reason, names.base) if "{" in names.base else names.base or "/"
         resource["properties"] = {**properties, "scope": scope}
 
@@ -387,10 +414,10 @@ def link_of(link: object, walk: TemplateWalk, level: TemplateLevel) -> Link:
         return Link("", ())
     folder = f"{level.linked}/" if level.linked else ""
     paths: list[str] = []
-    relative = text_of(Resolver(level.scope).value(link.get("relativePath", "")))
+    relative = text_of(Resolver(level.scope).value(link.get("relativePath")))
     if relative and not relative.startswith("/") and "{" not in relative:
         paths.append(folder + relative)
-    segments, called = _split_uri(text_of(Resolver(level.scope).value(link.get("uri", ""))))
+    segments, called = _split_uri(text_of(Resolver(level.scope).value(link.get("uri"))))
     own = PurePath(level.text.file if level.text else walk.around.file).name
     for start in range(len(segments)):
         path = "/".join(segments[start:])
@@ -468,6 +495,9 @@ def deployed(walk: TemplateWalk, body: JsonObject, pointer: str, names: Called, 
         return
     if found.text is not None:
         walk.linked.append(found.path)
+    if twice := next(find_twice(found.body), None):
+        _refuse(walk, pointer, names, level, f"{twice.message}, at `{twice.pointer}`", twice.remedy)
+        return
     inner = _enter_template(walk, body, pointer, found, level, names)
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)
 
@@ -625,15 +655,12 @@ def _all_unknown(found: _DeployedTemplate, why: str) -> Mapping[str, object]:
 
 def _parameter_value(name: str, entry: object, level: TemplateLevel) -> object:
     """Return one parameter value of a deployment: a `value`, even from a copy loop or expression, or a secret."""
-    stand_in = f"{{{name.replace('/', '~')}}}"
-    if isinstance(entry, dict) and "reference" in entry:
-        return Unresolved(f"the value of the parameter `{shortened(name)}` is a secret of a key vault", stand_in)
     stated = entry if level.is_root else Resolver(level.scope).value(entry)
-    if isinstance(stated, dict) and "value" in stated:
-        return stated["value"]
     if isinstance(stated, Unresolved):
-        return Unresolved(stated.reason, stand_in)
-    return Unresolved(f"the nested deployment states no value of the parameter `{shortened(name)}`", stand_in)
+        return Unresolved(stated.reason)
+    if stated is None or isinstance(stated, dict):
+        return find_value(name, stated, "not in the nested deployment")
+    return Unresolved(f"the value of the parameter `{shortened(name)}` is not an object with a `value`")
 
 
 def _make_output_finder(
@@ -677,14 +704,13 @@ class _Deployment:
             return None
         scope, found = self._scope
         outputs = found.body.get("outputs")
-        entry = (
-            next((entry for key, entry in outputs.items() if lowered(key) == lowered(name)), None)
-            if isinstance(outputs, dict)
-            else None
-        )
-        if not (isinstance(entry, dict) and "value" in entry):
+        entry = member(outputs, name)
+        resolver = Resolver(scope, f"{found.pointer}/outputs/{escaped(name)}")
+        if not isinstance(entry, dict):
             return None
-        return Resolver(scope, f"{found.pointer}/outputs/{escaped(name)}").value(entry["value"])
+        if entry.get("condition") is not None and resolver.value(entry["condition"]) is not True:
+            return None
+        return resolver.value(entry.get("value"))  # null has no `value`: https://github.com/Azure/bicep/issues/13160
 
 
 def _index_deployments(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) -> dict[str, _Deployment]:

@@ -40,7 +40,7 @@ class ArmTemplate:
     Attributes:
         body: as it is written.
         pointer: its JSON Pointer in the document.
-        given: the values of its parameters, by name in lower case.
+        given: the values of its parameters, by name in lower case; null is no value.
         place: what it is deployed to.
         work: the budget of the document's expressions.
         is_inner: it is deployed by another template.
@@ -86,11 +86,14 @@ class ArmTemplate:
         entry = self._typed(written) if isinstance(written, dict) else {}
 
         def give() -> object:
-            if name.lower() in self.given:
-                return self._fitted(name, self.given[name.lower()], entry)
+            # "The ARM engine will interpret a `null` value as equivalent to no value having been supplied":
+            # https://github.com/Azure/bicep/pull/11532. This is true of defaults, too.
+            value = self.given.get(name.lower())
+            if value is not None:
+                return self._fitted(name, value, entry)
             pointer = f"{self.pointer}/parameters/{escaped(name)}/defaultValue"
-            if "defaultValue" in entry:
-                value = Resolver(self.scope, pointer).value(entry["defaultValue"])
+            value = Resolver(self.scope, pointer).value(entry.get("defaultValue"))
+            if value is not None:
                 return self._explained(name, value)
             if entry.get("nullable") is True:
                 return None
@@ -196,7 +199,7 @@ def _make_constant(value: object) -> Callable[[], object]:
 def _why_invalid(value: object, kind: str, entry: JsonObject) -> str:
     """Return why a value is not valid for its parameter, or an empty string."""
     wanted = _KINDS.get(kind)
-    if value is None or find_unresolved(value) is not None:
+    if find_unresolved(value) is not None:
         return ""
     if wanted is not None and (not isinstance(value, wanted) or (kind == "int" and isinstance(value, bool))):
         return f"is {kind_of(value)}, but its type is `{kind}`"

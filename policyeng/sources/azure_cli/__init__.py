@@ -5,24 +5,25 @@ The output of `az ml ... show` has the same keys, and the same document kinds co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.errors import suggest_nearest
-from policyeng.facts.ids import types_of
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.azure_cli import assets, computes, endpoints, jobs, workspaces
 from policyeng.sources.azure_cli.converter import (
+    ML_PROVIDER,
     PRINTED,
     CliDocumentKind,
     at_home,
     find_stated_id,
     schema_of,
+    top_names,
     unknown_keys,
 )
+from policyeng.sources.field_mapping import without_nulls
 from policyeng.sources.parsed import (
     ALONE,
     UNKNOWN_SCOPE,
@@ -48,35 +49,55 @@ KINDS: tuple[CliDocumentKind, ...] = (
     *assets.KINDS,
 )
 
-#: The `$schema` of ARM templates and JSON schemas, which are not CLI files whatever their keys are. Any other
-#: `$schema`, such as a documentation page, is ignored, as the CLI ignores it.
-_OF_OTHERS = re.compile(r"//(?:schema\.management\.azure\.com|json-schema\.org)/", re.IGNORECASE)
-
+#: Keys of manifests and pipelines, which show that a document is not for the CLI.
+_OF_OTHERS = frozenset({"apiVersion", "kind", "on", "pool", "stages"})
+#: Keys that jobs have and components do not.
+_OF_JOBS = frozenset({"compute", "experiment_name", "identity", "services"})
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
+
+
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset(
+        {
+            *("$schema", "build", "conda_file", "experiment_name", "image", "inference_config", "is_anonymous"),
+            *("latest", "latest_version", "os_type", "path", "stage", "version"),
+            *(name for kind in KINDS if kind.shape for name in top_names(kind.shape)),
+            *(name for kind in KINDS for name in kind.known.get("", ())),
+        }
+    )
+    - {"id"},
+)
 
 
 def detect(document: object) -> bool:
     """Check whether the document is a file for the CLI, by its `$schema`, or by its keys if it has no CLI schema."""
-    if not isinstance(document, dict) or _is_printed(document):
+    if not isinstance(document, dict):
         return False
-    if schema_of(document) is not None:
-        return True
-    if not isinstance(document.get("$schema", ""), str) or _OF_OTHERS.search(document.get("$schema", "")):
+    document = _drop_null_keys(document)
+    if _is_printed(document):
         return False
-    return any(kind.takes(document) for kind in KINDS)
+    own = {key: value for key, value in document.items() if key not in _OF_OTHERS}  # which hide no file
+    return schema_of(document) is not None or any(kind.takes(document) or kind.takes(own) for kind in KINDS)
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
-    """Convert a file to ARM shape; an asset has nothing to check."""
+    """Convert a file to ARM shape; an asset has nothing to check.
+
+    A key that is null is no key. The CLI refuses most of them ("Field may not be null." of azure-ai-ml 1.35.2), and
+    sends nothing for the others, such as a tag.
+    """
     if not isinstance(document, dict):
         message = f"not an Azure CLI file: expected an object, found {kind_of(document)}"
         return ParsedDocument(refusals=(Refusal("", message, "provide a file that `az ml ... create --file` accepts"),))
     kind = kind_of_file(document)
     if kind is None:
         return ParsedDocument(refusals=(_refuse_unknown(document),))
+    if kind.nothing and (other := _find_checked_kind(document)):
+        message = f"`$schema` names `{shortened(kind.schemas[0])}`, but the keys are those of `{other.schemas[0]}`"
+        return ParsedDocument(refusals=(Refusal("/$schema", message, "correct `$schema`, or remove it"),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
-    reading = reading_of(kind.bring(document, "", at_home(document, around)))
+    reading = reading_of(kind.bring(without_nulls(document), "", at_home(document, around)))
     return replace(
         reading,
         remarks=tuple(_find_rejected_keys(kind, document)),
@@ -96,6 +117,7 @@ def kind_of_file(document: JsonObject) -> CliDocumentKind | None:
     The CLI selects it by the command and by `type`. So among kinds with the same ARM type, the one that matches the
     content takes precedence over the one that `$schema` names.
     """
+    document = _drop_null_keys(document)
     if schema_of(document) is None:
         return next((kind for kind in KINDS if kind.takes(document)), None)
     named = _SCHEMAS.get(schema_of(document) or "")
@@ -108,6 +130,21 @@ def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | Non
     """Return the kind of a command's output by the ARM type of its `id`, in lower case."""
     kinds = [kind for kind in KINDS if lowered(kind.arm_type) == arm_type]
     return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
+
+
+def _find_checked_kind(document: JsonObject) -> CliDocumentKind | None:
+    """Return the kind that the keys of a document with a `$schema` show, if that is checked; the CLI ignores `$schema`.
+
+    A component has keys of jobs, but not those that say where and as what it runs.
+    """
+    other = next((kind for kind in KINDS if not kind.nothing and kind.takes(document)), None)
+    is_component = (schema_of(document) or "").endswith("component") and document.keys().isdisjoint(_OF_JOBS)
+    return None if schema_of(document) is None or is_component else other
+
+
+def _drop_null_keys(document: JsonObject) -> JsonObject:
+    """Return a document without keys that are null, which do not decide its kind; what is in its values stays."""
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def _find_rejected_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
@@ -134,7 +171,7 @@ def movable(resources: tuple[Placed, ...]) -> str:
 
 def _is_printed(document: JsonObject) -> bool:
     """Check whether a document has an ARM id, or other keys that only commands print."""
-    if types_of(find_stated_id(document)):
+    if ML_PROVIDER in lowered(find_stated_id(document)):
         return True
     return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 

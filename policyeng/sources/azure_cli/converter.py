@@ -458,6 +458,7 @@ UNKNOWN_ID = "the file does not name the subscription and resource group to depl
 UNKNOWN_HOME = "the file does not name its workspace; pass `--workspace`"
 
 #: Keys that only a command's output has; they identify an output without an `id`.
+ML_PROVIDER = "/providers/microsoft.machinelearningservices/"
 PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})
 _SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
 
@@ -485,6 +486,11 @@ class CliDocumentKind(NamedTuple):
     shape: DocumentTables | None = None
     nothing: str = ""
     known: Mapping[str, tuple[str, ...]] = {}
+
+
+def top_names(tables: DocumentTables) -> set[str]:
+    """Return the top-level keys of files and outputs."""
+    return {row.source.split("/")[1] for row in tables.rows if row.source}
 
 
 def schema_of(document: JsonObject) -> str | None:

@@ -41,6 +41,7 @@ from policyeng.sources.field_mapping import (
     duration,
     put_value,
     text,
+    without_nulls,
 )
 from policyeng.sources.parsed import Placed, Refusal, Surroundings, format_value, kind_of
 
@@ -253,7 +254,9 @@ class _Gathering:
             document = self.around.neighbor(path)
         except InputError as error:
             return f"the component `{path}` cannot be read: {error.message}"
-        return document if not isinstance(document, str) else f"`{path}` is text, not a component"
+        if isinstance(document, str):
+            return f"`{path}` is text, not a component"
+        return without_nulls(document) if isinstance(document, dict) else document
 
 
 def is_pinned(reference: object) -> bool:
@@ -723,7 +726,7 @@ def _job_of(stated: object, around: Surroundings) -> _Job:
         return _Job(why=f"the job `{path}` cannot be read: {error.message}")
     if not isinstance(document, dict):
         return _Job(why=f"`{path}` is {format_value(document)}, not a job")
-    return _Job(_merged(document, changes), folder=PurePosixPath(path).parent)
+    return _Job(_merged(without_nulls(document), changes), folder=PurePosixPath(path).parent)
 
 
 def _merged(job: JsonObject, changes: JsonObject) -> JsonObject:

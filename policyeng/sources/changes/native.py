@@ -13,7 +13,7 @@ from policyeng.facts.ids import fold_id, types_of
 from policyeng.models import Change, JsonObject, Operation, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import read_entry
+from policyeng.sources.arm_resource import is_resource_id, read_entry
 from policyeng.sources.parsed import (
     ALONE,
     Changing,
@@ -30,6 +30,8 @@ SUMMARY = 'changes: `{"changes": [...]}`, one with an `operation`, or a list of 
 
 _REMEDY = 'provide a resource, an id to delete, or `{"operation": ..., "id": ..., ...}`'
 _ID = "write it as `/subscriptions/.../providers/<namespace>/<type>/<name>`"
+NO_ID = "a text is a change only if it is the full ARM id of a resource to delete"
+PARSE_IT = "pass what `json.loads` returns, or what `policyeng.load_changes` reads from a file"
 #: What an operation is written with.
 _WRITTEN: Mapping[str, str] = {
     Operation.CREATE: "resource",
@@ -40,8 +42,16 @@ _WRITTEN: Mapping[str, str] = {
 _NOTES = ("unreadable", "carried")
 
 
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset({"changes"}),
+    frozenset({"carried", "id", "operation", "patch", "resource", "unreadable"}),
+)
+
+
 def detect(document: object) -> bool:
     """Check whether the document declares changes."""
+    if isinstance(document, str):
+        return is_resource_id(document)
     if isinstance(document, dict):
         return "operation" in document or "changes" in document
     return isinstance(document, list) and any(
@@ -81,6 +91,8 @@ def _entries(document: object) -> Iterator[Changing | Refusal]:
 
 def _change(entry: object, pointer: str) -> Changing | Refusal:
     if isinstance(entry, str):
+        if not is_resource_id(entry):
+            return Refusal(pointer, f"{NO_ID}: `{shortened(entry)}`", PARSE_IT)
         entry = {"operation": Operation.DELETE.value, "id": entry}
     if not isinstance(entry, dict):
         return Refusal(pointer, f"not a change: expected an object, found {kind_of(entry)}", _REMEDY)

@@ -41,6 +41,9 @@ _OPERATIONS: Mapping[str, Operation | None] = {
     "unsupported": Operation.REPLACE,
 }
 _LISTS = ("changes", "potentialChanges")
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset({"changes", "correlationid", "diagnostics", "error", "potentialchanges", "properties", "status"}),
+)
 _COMMAND = "provide the output of `az deployment group what-if --no-pretty-print --result-format FullResourcePayloads`"
 _MAYBE = "what-if cannot determine whether it is made; it is checked as if it were"
 #: A template expression that only the deployment evaluates; text that is meant so begins with a name that is called.
@@ -159,6 +162,11 @@ def _unsupported(entry: JsonObject, identity: str) -> Change:
     reason = (
         f"what-if does not support it ({shortened(why)})" if isinstance(why, str) else "what-if does not support it"
     )
+    return build_unread(identity, reason)
+
+
+def build_unread(identity: str, reason: str) -> Change:
+    """Return the change that puts a resource of which only the id is known, and the reason for that."""
     return Change(
         operation=Operation.REPLACE,
         id=identity,

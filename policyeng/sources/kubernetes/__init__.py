@@ -6,7 +6,9 @@ The objects of a `kubectl get -o json` list are read one by one. Objects of othe
 from __future__ import annotations
 
 from policyeng.frozen import replace
+from policyeng.models import lowered
 from policyeng.parsing.json_text import shortened
+from policyeng.sources.kubernetes.kustomization import FIELDS, is_kustomization
 from policyeng.sources.kubernetes.objects import (
     EXTENSION_GROUP,
     KINDS,
@@ -25,6 +27,15 @@ from policyeng.sources.kubernetes.objects import (
 from policyeng.sources.kubernetes.single_object import is_instance_type, is_whole, read_one
 from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings, reading_of
 
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset(
+        {
+            *("apiversion", "binarydata", "data", "immutable", "items", "kind", "metadata", "provisioner", "request"),
+            *("response", "roleref", "rules", "spec", "status", "stringdata", "subjects", "webhooks"),
+        }
+    ),
+    frozenset(map(lowered, FIELDS)),
+)
 SUMMARY = "Kubernetes objects: Azure Service Operator, Azure ML instance types, admission reviews"
 
 
@@ -32,7 +43,7 @@ def detect(document: object) -> bool:
     """Check whether the document is a Kubernetes object, a list of objects, or an admission review."""
     if isinstance(document, list):
         return any(is_object(entry) for entry in document)
-    return is_object(document) or is_review(document)
+    return is_object(document) or is_review(document) or is_kustomization(document)
 
 
 def belongs_to_workspace(document: object) -> bool:
@@ -42,6 +53,8 @@ def belongs_to_workspace(document: object) -> bool:
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read the objects that represent Azure resources, and skip the others."""
+    if is_kustomization(document):
+        return ParsedDocument(nothing="a Kustomization, which lists and changes the objects of other files")
     objects = list(list_objects(document))
     if is_review(document):  # the object is as applied; no tool replaces placeholders anymore
         around = replace(around, as_applied=True)

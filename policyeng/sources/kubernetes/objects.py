@@ -155,13 +155,17 @@ class KubernetesObject(NamedTuple):
 
 
 def is_object(value: object) -> bool:
-    """Check whether a value is a Kubernetes object: `apiVersion`, `kind` and `metadata`, and no ARM `type`."""
+    """Check whether a value is a Kubernetes object: `apiVersion`, `kind` and `metadata`.
+
+    The `apiVersion` of ARM has no group.
+    """
     if not isinstance(value, dict) or not isinstance(value.get("apiVersion"), str):
         return False
-    kind, arm_type = value.get("kind"), value.get("type")
-    if not isinstance(kind, str) or (isinstance(arm_type, str) and lowered(arm_type).startswith("microsoft.")):
+    kind, arm_type, group = value.get("kind"), value.get("type"), group_of(value["apiVersion"])
+    is_arm = not group and isinstance(arm_type, str) and lowered(arm_type).startswith("microsoft.")
+    if not isinstance(kind, str) or is_arm:
         return False
-    return isinstance(value.get("metadata"), dict) or is_list(value) or group_of(value["apiVersion"]) in _OWN_GROUPS
+    return isinstance(value.get("metadata"), dict) or is_list(value) or group in _OWN_GROUPS
 
 
 def is_list(value: JsonObject) -> bool:

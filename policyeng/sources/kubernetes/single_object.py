@@ -6,10 +6,11 @@ from collections.abc import Hashable, Sequence
 
 from policyeng.errors import InputError
 from policyeng.facts.ids import fold_id, name_of, resource_group_of, segments
+from policyeng.facts.letters import as_technical_name
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of, value_at
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import service_made
+from policyeng.sources.arm_resource import describe_misspelt, service_made
 from policyeng.sources.field_mapping import list_carried_fields
 from policyeng.sources.kubernetes.aso_fields import in_arm_spelling
 from policyeng.sources.kubernetes.aso_resource import ConvertedObject, read_operator_object
@@ -98,6 +99,10 @@ def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
     if not isinstance(document, dict) or not is_whole(document):
         message = f"not a Kubernetes object: expected `apiVersion` and `kind`, found {kind_of(document)}"
         return ConvertedObject(Refusal(pointer, message, _MANIFEST))
+    for name in ("apiVersion", "kind"):
+        plain = {key: as_technical_name(document[key]) for key in ("apiVersion", "kind")}
+        if (misspelt := describe_misspelt(name, document[name])) and is_checked(plain["apiVersion"], plain["kind"]):
+            return ConvertedObject(Refusal(f"{pointer}/{name}", misspelt, "write it in ASCII, without spaces"))
     if not is_checked(document["apiVersion"], document["kind"]):
         return ConvertedObject(None)
     group = group_of(document["apiVersion"])

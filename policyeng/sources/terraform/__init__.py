@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from policyeng.models import JsonObject
+from policyeng.facts.letters import as_technical_name
+from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import describe_misspelt, is_placeholder
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, reading_of
 from policyeng.sources.templates import carrier_of
-from policyeng.sources.terraform import azapi, converter, embedded_documents, plan_changes
+from policyeng.sources.terraform import actions, azapi, converter, embedded_documents, plan_changes
 from policyeng.sources.terraform.azapi import Update, updated
 from policyeng.sources.terraform.converter import fold_children
-from policyeng.sources.terraform.embedded_documents import read_manifests
+from policyeng.sources.terraform.embedded_documents import MANIFESTS, read_manifests
 from policyeng.sources.terraform.instances import Instance, PlannedChange, in_state_file, in_values
 from policyeng.sources.terraform.related_resources import DEPLOYS
 from policyeng.sources.terraform.resolution import AZAPI, AZAPI_UPDATE, KINDS, Configuration, ResolvedInstances, objects
@@ -25,7 +27,6 @@ SUMMARY = "Terraform and OpenTofu: `terraform show -json` of a plan or a state, 
 _SHOWN = frozenset({"planned_values", "resource_changes", "prior_state", "configuration", "values"})
 _ALONE = frozenset({"format_version", "terraform_version"})
 _STATE_KEYS = frozenset({"lineage", "serial", "terraform_version"})
-_STATE_VERSION = 4
 _BLOCKS = frozenset(
     {
         "//",
@@ -42,21 +43,38 @@ _BLOCKS = frozenset(
         "variable",
     }
 )
+SHAPES: tuple[frozenset[str], ...] = (
+    frozenset(
+        {
+            *("action_invocations", "applyable", "checks", "complete", "configuration", "deferred_action_invocations"),
+            *("deferred_changes", "errored", "format_version", "output_changes", "planned_values", "prior_state"),
+            *("provider_schemas", "relevant_attributes", "resource_changes", "resource_drift", "terraform_version"),
+            *("timestamp", "variables"),
+        }
+    ),
+    frozenset({"checks", "format_version", "terraform_version", "values"}),
+    frozenset({"check_results", "modules", "outputs", "resources", "version"} | _STATE_KEYS),
+    frozenset({"@level", "@message", "@module", "@timestamp"}),
+    frozenset({"encrypted_data", "encryption_version", "meta", "lineage", "serial"}),
+    _BLOCKS,
+)
+_STATE_VERSION = 4
 _MAJOR = re.compile(r"[0-9]{1,9}")
 _LAST_MAJOR = 1
 _PLAN_COMMAND = "`terraform plan -out tfplan && terraform show -json tfplan > plan.json`"
 _STATE_COMMAND = "`terraform show -json > state.json`"
 #: Prefixes of resource types for Machine Learning, supported or not.
 _CONCERNED = ("azurerm_machine_learning_", "azurerm_ai_foundry", "azureml_")
-_ACTIONS = ("azapi_resource_action", "azapi_data_plane_resource")
 
 
 def detect(document: object) -> bool:
     """Check whether the document is a plan, a state, or a line of the log of `terraform plan -json`."""
     if not isinstance(document, dict):
         return False
-    if isinstance(document.get("format_version"), str):
-        return not _SHOWN.isdisjoint(document) or document.keys() <= _ALONE
+    if isinstance(document.get("format_version"), str) and (
+        not _SHOWN.isdisjoint(document) or document.keys() <= _ALONE
+    ):
+        return True
     return _is_state_file(document) or _is_log(document) or _is_encrypted(document) or _is_configuration(document)
 
 
@@ -70,7 +88,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         return _refuse("", "Terraform configuration, not a plan", f"run {_PLAN_COMMAND}")
     if _is_encrypted(document):
         return _refuse("", "an encrypted state", "provide the output of `tofu show -json`")
-    if "format_version" not in document:
+    if not isinstance(document.get("format_version"), str):
         return _state_file(document, around)
     major = document["format_version"].partition(".")[0]
     if not _MAJOR.fullmatch(major) or int(major) > _LAST_MAJOR:
@@ -89,13 +107,16 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
 
 def _plan(document: JsonObject, around: Surroundings) -> ParsedDocument:
     planned = in_values(document["planned_values"], "/planned_values", _changes(document))
+    stated = tuple(actions.resolve_actions([*planned, *actions.deferred(document)], document))
     prior = document.get("prior_state")
     looked_up = (
         instance
         for instance in in_values(prior.get("values") if isinstance(prior, dict) else None, "/prior_state/values")
         if instance.is_data
     )
-    return _read(_estate(document, (*planned, *looked_up), around), document, _incomplete(document, around.file))
+    every = (*stated, *looked_up)
+    incomplete = (*_incomplete(document, around.file), *_find_unread(document, every, around.file))
+    return _read(_estate(document, every, around), document, incomplete)
 
 
 def _state_file(document: JsonObject, around: Surroundings) -> ParsedDocument:
@@ -121,16 +142,27 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
     """Read the instances of a document; `plan` is the document, or empty for a state."""
     managed = [instance for instance in estate.instances if not instance.is_data]
     entries = list(_entries(estate, managed))
-    placed = (entry for entry in entries if isinstance(entry, Placed))
+    replaced = actions.list_replaced(managed, plan)
+    placed = (
+        entry
+        for entry in entries
+        if isinstance(entry, Placed) and (lowered(entry.resource["id"]), entry.pointer) not in replaced
+    )
     every = updated(estate, placed, (entry for entry in entries if isinstance(entry, Update)))
     manifests, unread = read_manifests(managed, estate.around)
     whole = [*fold_children(every.whole), *every.parts, *manifests.resources]
     refusals = (entry for entry in entries if isinstance(entry, Refusal))
     reading = reading_of([*whole, *refusals, *manifests.refusals])
-    remarks = (*_find_problems(managed), *unread)
-    missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {message}" for _, message in remarks))
+    remarks = (*_find_problems(managed, is_state=not plan), *unread)
+    missing = (
+        *incomplete,
+        *_missing(estate, whole),
+        *(_find_open_updates(estate, every.parts) if plan else ()),
+        *(f"{estate.around.file}: {message}" for _, message in remarks),
+    )
     remarks += manifests.remarks
-    nothing = "" if whole or reading.refusals or remarks else _explain_nothing(managed)
+    deletes = tuple(plan_changes.requested(managed)) if plan else ()
+    nothing = "" if whole or reading.refusals or remarks or missing or deletes else _explain_nothing(managed)
     return ParsedDocument(
         resources=reading.resources,
         incomplete=missing,
@@ -139,7 +171,7 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
         nothing=nothing,
         movable=estate.movable,
         states_changes=bool(plan),
-        changes=(*plan_changes.deletions(plan, estate), *plan_changes.updates(every.parts)) if plan else (),
+        changes=(*plan_changes.deletions(plan, estate), *deletes, *plan_changes.updates(every.parts)) if plan else (),
         unchanged=plan_changes.unchanged(plan, managed, whole) if plan else frozenset(),
     )
 
@@ -152,14 +184,21 @@ def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator
                 group := converter.convert_zone_group(estate, instance)
             ):
                 yield group
+        elif (misspelt := describe_misspelt("type", instance.type)) and _is_read(as_technical_name(instance.type)):
+            yield Refusal(f"{instance.pointer}/type", misspelt, "write it in ASCII, without spaces")
         elif instance.type in DEPLOYS:
             yield embedded_documents.convert_deployment(estate, instance)
         elif instance.type in AZAPI:
             entry = azapi.convert_azapi(estate, instance)
             yield Update(instance, entry) if isinstance(entry, Placed) and instance.type == AZAPI_UPDATE else entry
-        elif instance.type in _ACTIONS and carrier_of(_arm_type(instance), {}) is not None:
+        elif instance.type in actions.UNSTATED and carrier_of(_arm_type(instance), {}) is not None:
             message = f"`{instance.address}` is not read: it deploys resources that it does not name"
             yield Refusal(instance.pointer, message, "deploy them with `azapi_resource`")
+
+
+def _is_read(kind: str) -> bool:
+    """Check whether resources of a type are read, or are named as not read."""
+    return kind in (*KINDS, *DEPLOYS, *AZAPI, *actions.UNSTATED, *MANIFESTS) or kind.startswith(_CONCERNED)
 
 
 def _arm_type(instance: Instance) -> str:
@@ -186,8 +225,12 @@ def _incomplete(document: JsonObject, file: str) -> Iterator[str]:
         yield f"{file}: the plan ended with an error, so it is incomplete"
     elif document.get("complete") is False:
         yield f"{file}: the plan is not complete (`-target`, or deferred changes): another plan has to follow"
-    elif document.get("deferred_changes"):
-        yield f"{file}: the plan defers changes to a later plan"
+
+
+def _find_unread(document: JsonObject, instances: Iterable[Instance], file: str) -> Iterator[str]:
+    """Yield a line for each deferred change and each command of a plan whose result is not in it."""
+    messages = dict.fromkeys((*actions.find_deferred(document), *actions.find_commands(document, instances)))
+    return (f"{file}: {message}" for message in messages)
 
 
 def _missing(estate: ResolvedInstances, every: Iterable[Placed]) -> Iterator[str]:
@@ -199,11 +242,23 @@ def _missing(estate: ResolvedInstances, every: Iterable[Placed]) -> Iterator[str
             yield f"{estate.around.file}: the workspace of `{last}` is known only after apply"
 
 
-def _find_problems(managed: Iterable[Instance]) -> Iterator[tuple[str, str]]:
+def _find_open_updates(estate: ResolvedInstances, parts: Iterable[Placed]) -> Iterator[str]:
+    """Yield a message for each update of a resource that is not in the document and whose id is not known."""
+    for part in parts:
+        if is_placeholder(part.resource["id"]):
+            yield f"{estate.around.file}: the resource that `{part.names.address}` updates is known only after apply"
+
+
+def _find_problems(managed: Iterable[Instance], *, is_state: bool) -> Iterator[tuple[str, str]]:
     for instance in managed:
         if instance.type.startswith(_CONCERNED) and instance.type not in KINDS:
             yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` is not supported"
-        elif instance.type in _ACTIONS:
+        elif instance.type == actions.ACTION and (action := actions.action_of(instance)):
+            why = action.why or ("it ran before" if is_state and action.method in actions.CHANGES else "")
+            if why:
+                message = f"`{instance.address}` is not read: `{instance.type}` does not state its result: {why}"
+                yield instance.pointer, message
+        elif instance.type in actions.UNSTATED:
             yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` does not state its result"
 
 

@@ -14,12 +14,12 @@ from policyeng.facts.arm_casing import has_own_map, is_respelled, respell, respe
 from policyeng.models import Carried, JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
-from policyeng.sources.arm_resource import attached, is_placeholder, service_made
-from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, text
+from policyeng.sources.arm_resource import attached, describe_misspelt, is_placeholder, service_made
+from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, text, without_nulls
 from policyeng.sources.parsed import Placed, Refusal
 from policyeng.sources.templates import carrier_of
 from policyeng.sources.terraform.instances import MAX_DEPTH, Instance
-from policyeng.sources.terraform.resolution import ResolvedInstances
+from policyeng.sources.terraform.resolution import AZAPI_UPDATE, ResolvedInstances
 from policyeng.sources.terraform.resource_types import IDENTITY
 
 _ROWS = (
@@ -47,6 +47,8 @@ def convert_azapi(estate: ResolvedInstances, instance: Instance) -> Placed | Ref
     if "/" not in arm_type:
         remedy = "set `type` to `<namespace>/<type>@<version>`"
         return Refusal(instance.pointer, f"the ARM type of `{instance.address}` is unknown", remedy)
+    if misspelt := describe_misspelt("type", arm_type):
+        return Refusal(f"{instance.attributes}/type", misspelt, "write it in ASCII, without spaces")
     settled = estate.settled(instance, {})
     body = _object(instance, "body")
     if body is None:
@@ -61,11 +63,13 @@ def convert_azapi(estate: ResolvedInstances, instance: Instance) -> Placed | Ref
         unreadable["/properties"] = _WRITE_ONLY
     own: JsonObject = {"id": estate.identity(instance), "type": arm_type, **made.resource}
     resource = {**without_places(body, unreadable), **own}
+    if instance.type != AZAPI_UPDATE:  # an update removes what it sets to null
+        resource = _without_nulls(resource)
     if why := estate.why_unplaced(instance):
         unreadable["/id"] = why
     fields = {**of_body, **made.fields}
     names = SourceNames(address=instance.address, base=instance.attributes, fields=_NAMES)
-    if instance.type == "azapi_update_resource":
+    if instance.type == AZAPI_UPDATE:
         carried = Carried(pointers=("/id", "/type", *list_leaves(body)), reason=_UPDATED)
         return Placed(resource, instance.pointer, unreadable, carried, fields, names=names)
     resource = attached(resource, unreadable)
@@ -138,6 +142,11 @@ def _of_body(unread: Mapping[str, str], arm_type: str) -> dict[str, str]:
             is_ours = rest and top == "/properties" and is_respelled(arm_type)
             found[top + (respell_pointer(f"/{rest}", top) if is_ours else f"/{rest}" * bool(rest))] = why
     return found
+
+
+def _without_nulls(resource: JsonObject) -> JsonObject:
+    """Return a resource without null members, which ARM takes as absent; a template in it has its own nulls."""
+    return resource if carrier_of(resource["type"], resource) is not None else without_nulls(resource)
 
 
 def without_places(body: JsonObject, unreadable: Iterable[str]) -> JsonObject:
@@ -261,7 +270,7 @@ def _over(placed: Placed, update: Placed) -> Placed:
         carried = Carried(pointers=(*carried.pointers, *places), reason=carried.reason)
     unknown = _unread(update)
     return placed._replace(
-        resource=without_places(_merged(placed.resource, settings), unknown),
+        resource=without_places(_without_nulls(_merged(placed.resource, settings)), unknown),
         unreadable={**unreadable, **unknown},
         carried=carried,
         fields={**placed.fields, **{one: _find_place(update.fields, one) for one in places}},

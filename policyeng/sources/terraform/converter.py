@@ -15,7 +15,7 @@ from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources import field_mapping
 from policyeng.sources.arm_resource import attached, is_placeholder
-from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, put_value
+from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, put_value, without_nulls
 from policyeng.sources.parsed import Placed
 from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance
 from policyeng.sources.terraform.related_resources import ZONE_GROUP
@@ -93,9 +93,7 @@ def convert_instance(estate: ResolvedInstances, instance: Instance) -> Placed:
     made = mapped(kind.table, settled.values, instance.attributes, _unresolved(kind.table, settled))
     unreadable = {**made.unreadable, **_within(kind.table, settled)}
     resource: JsonObject = {"id": estate.identity(instance), "type": kind.place.arm_type}
-    if isinstance(made.resource.get("tags"), dict):
-        made.resource["tags"] = {key: value for key, value in made.resource["tags"].items() if value is not None}
-    resource |= made.resource
+    resource |= without_nulls(made.resource)
     for pointer, value in kind.fixed.items():
         put_value(resource, pointer, value)
     for pointer in kind.lists:

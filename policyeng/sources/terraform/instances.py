@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
@@ -37,6 +37,7 @@ class Instance:
         unread: by JSON Pointer into `values`, why a value cannot be read.
         before: the attributes that stay as they are unless they change; empty when it is created or replaced.
         is_data: it is looked up and not managed here.
+        declared: its type in the configuration; empty if that is `type`.
     """
 
     address: str
@@ -50,6 +51,7 @@ class Instance:
     unread: Mapping[str, str] = field(default_factory=dict)
     before: Mapping[str, object] = field(default_factory=dict)
     is_data: bool = False
+    declared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,16 @@ def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str
         before=change.before,
         is_data=entry.get("mode") == "data",
     )
+
+
+def instance_of(
+    entry: JsonObject, values: JsonObject, pointer: str, below: str, change: PlannedChange | None = None
+) -> Instance:
+    """Return the instance of an entry of `resource_changes`, with the values at a pointer below it."""
+    address = str(entry.get("address") or f"{entry.get('type')}.{entry.get('name')}")
+    stated = {**entry, "address": address, "values": values}
+    made = _instance(stated, str(entry.get("module_address") or ""), pointer, {address: change} if change else None)
+    return replace(made, attributes=pointer + below)
 
 
 def _show_index(index: object) -> str:

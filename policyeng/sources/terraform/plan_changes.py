@@ -13,9 +13,10 @@ from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.arm_template import Contents
 from policyeng.sources.parsed import Changing, Placed
 from policyeng.sources.terraform import embedded_documents
+from policyeng.sources.terraform.actions import ACTION, action_of
 from policyeng.sources.terraform.converter import FOLDED
 from policyeng.sources.terraform.embedded_documents import MANIFESTS, read_manifests
-from policyeng.sources.terraform.instances import Instance
+from policyeng.sources.terraform.instances import Instance, instance_of
 from policyeng.sources.terraform.related_resources import DEPLOYMENT, DEPLOYS
 from policyeng.sources.terraform.resolution import AZAPI, AZAPI_UPDATE, KINDS, ResolvedInstances, objects
 
@@ -40,7 +41,7 @@ def deletions(document: JsonObject, estate: ResolvedInstances) -> Iterator[Chang
         ):
             continue
         pointer = f"/resource_changes/{index}"
-        instance = _instance(entry, before, pointer)
+        instance = instance_of(entry, before, pointer, "/change/before")
         identity, arm_type = estate.stated_id(instance), lowered(estate.arm_type(instance))
         if arm_type and arm_type in types_of(identity):
             yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
@@ -53,6 +54,14 @@ def deletions(document: JsonObject, estate: ResolvedInstances) -> Iterator[Chang
             placed, _ = read_manifests([instance], estate.around)
             ids = [each.resource["id"] for each in placed.resources if "/id" not in each.unreadable]
             yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)
+
+
+def requested(instances: Iterable[Instance]) -> Iterator[Changing]:
+    """Yield the resources that requests of a plan delete."""
+    for instance in instances:
+        action = action_of(instance) if instance.type == ACTION else None
+        if action and action.method == "DELETE" and not action.why:
+            yield Changing(Change(operation=Operation.DELETE, id=action.id), instance.pointer)
 
 
 def updates(parts: Iterable[Placed]) -> Iterator[Changing]:
@@ -121,19 +130,6 @@ def _actions(entry: Mapping[str, object]) -> list[object] | None:
     change = entry.get("change")
     actions = change.get("actions") if isinstance(change, dict) else None
     return actions if isinstance(actions, list) else None
-
-
-def _instance(entry: JsonObject, before: JsonObject, pointer: str) -> Instance:
-    return Instance(
-        address=str(entry.get("address") or ""),
-        module=str(entry.get("module_address") or ""),
-        type=str(entry.get("type") or ""),
-        name=str(entry.get("name") or ""),
-        index=entry.get("index"),
-        values=before,
-        pointer=pointer,
-        attributes=f"{pointer}/change/before",
-    )
 
 
 def _list(value: object) -> list[object]:

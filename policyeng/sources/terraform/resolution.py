@@ -166,7 +166,7 @@ class Configuration:
         """The instances by module instance, mode, type and name, then by index."""
         found: dict[tuple[str, bool, str, str], dict[str, Instance]] = {}
         for instance in self.instances:
-            key = (instance.module, instance.is_data, instance.type, instance.name)
+            key = (instance.module, instance.is_data, instance.declared or instance.type, instance.name)
             found.setdefault(key, {})[str(instance.index)] = instance
         return found
 
@@ -199,6 +199,11 @@ class Configuration:
             for path, _, module in _modules(self.root)
             for entry in objects(module.get("resources"))
         }
+
+
+def list_modules(root: JsonObject) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
+    """Yield every module of a configuration with the names of the calls that lead to it."""
+    return ((path, module) for path, _, module in _modules(root))
 
 
 def _modules(root: JsonObject) -> Iterator[tuple[tuple[str, ...], JsonObject, JsonObject]]:
@@ -244,7 +249,7 @@ def _list_prefixes(reference: str) -> Iterator[str]:
 
 
 def _resource_key(instance: Instance) -> str:
-    return f"{'data' if instance.is_data else 'managed'}.{instance.type}.{instance.name}"
+    return f"{'data' if instance.is_data else 'managed'}.{instance.declared or instance.type}.{instance.name}"
 
 
 def objects(value: object) -> list[JsonObject]:

@@ -21,6 +21,7 @@ from policyeng.facts.computes import own_size
 from policyeng.facts.words import get_inside
 from policyeng.models import Denial, JsonObject
 from policyeng.parsing.json_pointer import escaped, keys_of
+from policyeng.rego.paths import split_package
 from policyeng.rego.syntax import (
     Array,
     Call,
@@ -491,7 +492,7 @@ class _Packages:
 
 
 def _is_of(read: str, package: str) -> bool:
-    return f"{read}.".startswith(f"data.{package}.")
+    return f"{read}.".startswith(f"data.{'.'.join(split_package(package))}.")
 
 
 def _constants(trees: Iterable[Module]) -> Iterator[Json]:

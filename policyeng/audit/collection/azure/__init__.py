@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from policyeng.audit.collection.azure.clouds import Cloud
 from policyeng.audit.collection.azure.snapshot_builder import MAX_JOBS, CollectionScope
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -32,6 +34,11 @@ CONCURRENCY = 8
 PATIENCE = 120.0
 #: Maximum seconds between two reads of a response.
 READ_TIMEOUT = 60.0
+#: Maximum bytes of one answer, unpacked, and of all answers of one collection.
+MAX_BYTES = DEFAULT_MAX_BYTES
+MAX_BYTES_IN_ALL = 4 * DEFAULT_MAX_BYTES
+#: Maximum seconds of one collection.
+DEADLINE = 3600.0
 
 
 def collect(
@@ -41,6 +48,8 @@ def collect(
     credential: TokenCredential | None = None,
     concurrency: int = CONCURRENCY,
     patience: float = PATIENCE,
+    deadline: float = DEADLINE,
+    clock: Callable[[], float] = time.monotonic,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> JsonObject:
     """Read a scope as a native snapshot. The same responses give the same document.
@@ -51,6 +60,8 @@ def collect(
         credential: the credential; by default the one that azure-identity finds.
         concurrency: the number of concurrent requests.
         patience: the seconds for which a request is retried, including the waits that Azure demands.
+        deadline: the seconds for everything; what was not read by then is stated as incomplete.
+        clock: tells the time for the deadline, in seconds.
         progress: called with the numbers of finished requests, known requests and read resources.
 
     Raises:
@@ -58,14 +69,18 @@ def collect(
         InputError: the scope does not exist, nothing in it can be read, or there is no token.
     """
     require_libraries()
-    from policyeng.audit.collection.azure.client import Client
+    from policyeng.audit.collection.azure.client import Client, CollectionLimits
     from policyeng.audit.collection.azure.collector import CollectionRun
     from policyeng.audit.collection.azure.snapshot_builder import WorkerPool
 
     stopped = threading.Event()
     used_credential = credential or _credential(cloud)
-    with Client(cloud, used_credential, stopped=stopped, patience=patience, read_timeout=READ_TIMEOUT) as client:
-        return _document(wanted, CollectionRun(client, wanted).make(WorkerPool(concurrency, stopped), progress))
+    limits = CollectionLimits(deadline, clock, max_bytes=MAX_BYTES, max_bytes_in_all=MAX_BYTES_IN_ALL)
+    with Client(
+        cloud, used_credential, stopped=stopped, limits=limits, patience=patience, read_timeout=READ_TIMEOUT
+    ) as client:
+        pool = WorkerPool(concurrency, stopped, lambda: limits.is_over)
+        return _document(wanted, CollectionRun(client, wanted).make(pool, progress))
 
 
 def require_libraries() -> None:

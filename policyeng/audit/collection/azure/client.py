@@ -1,25 +1,31 @@
 """Requests to the resource manager of Azure, with GET only and retries.
 
 A failed request returns a `Loss`, and other requests continue. Retries, tokens and the connection are those of
-azure-core.
+azure-core. Answers are read in pieces, up to a size and a deadline, because not every host that answers is trusted.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from azure.core import PipelineClient
 from azure.core.exceptions import (
     AzureError,
     ClientAuthenticationError,
     ServiceRequestError,
     ServiceResponseTimeoutError,
 )
-from azure.core.pipeline import PipelineRequest, PipelineResponse
-from azure.core.pipeline.policies import BearerTokenCredentialPolicy, HeadersPolicy, RetryPolicy, UserAgentPolicy
+from azure.core.pipeline import Pipeline, PipelineRequest, PipelineResponse
+from azure.core.pipeline.policies import (
+    BearerTokenCredentialPolicy,
+    HeadersPolicy,
+    HTTPPolicy,
+    RetryPolicy,
+    SansIOHTTPPolicy,
+    UserAgentPolicy,
+)
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
@@ -45,11 +51,105 @@ _UNKNOWN_TYPES = frozenset(
 _UNUSED = frozenset({"missingsubscriptionregistration", "subscriptionnotregistered"})
 
 
+#: The name of the body of an answer in the context of its request.
+_BODY = "policyeng.body"
+
+
+class CollectionLimits:
+    """The limits of one collection, which its requests share.
+
+    Attributes:
+        seconds: of its deadline.
+        is_over: whether the deadline has passed.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float], *, max_bytes: int, max_bytes_in_all: int) -> None:
+        """Start the time.
+
+        Args:
+            seconds: for everything.
+            clock: tells the time, in seconds.
+            max_bytes: of one answer, unpacked.
+            max_bytes_in_all: of all answers together.
+        """
+        self.seconds = seconds
+        self._clock = clock
+        self._until = clock() + seconds
+        self._max_bytes = max_bytes
+        self._left = max_bytes_in_all
+        self._max_in_all = max_bytes_in_all
+        self._lock = threading.Lock()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the deadline has passed."""
+        return self._clock() >= self._until
+
+    def allows_wait(self, seconds: float) -> bool:
+        """Check whether a wait ends before the deadline."""
+        return self._clock() + seconds < self._until
+
+    def require_time(self) -> None:
+        """Raise `_LimitError` if the deadline has passed."""
+        if self.is_over:
+            raise _LimitError(f"the deadline of {self.seconds:g} s for the whole collection has passed")
+
+    def take(self, count: int, size: int) -> None:
+        """Count some more bytes of an answer, which has so many now; raise `_LimitError` for too many."""
+        self.require_time()
+        if size > self._max_bytes:
+            raise _LimitError(f"the answer has more than {self._max_bytes:,} bytes")
+        with self._lock:
+            self._left -= count
+            if self._left < 0:
+                raise _LimitError(f"the answers together have more than {self._max_in_all:,} bytes")
+
+
+class _LimitError(Exception):
+    """An answer that is too large or too late; it is not asked for again."""
+
+
+class _BodyReader(HTTPPolicy[HttpRequest, HttpResponse]):
+    """Reads the body of an answer, within the limits; retries repeat this, too."""
+
+    def __init__(self, limits: CollectionLimits) -> None:
+        super().__init__()
+        self._limits = limits
+
+    def send(self, request: PipelineRequest[HttpRequest]) -> PipelineResponse[HttpRequest, HttpResponse]:
+        """Send a request and read the answer.
+
+        Raises:
+            _LimitError: it exceeds a limit.
+        """
+        self._limits.require_time()
+        response = self.next.send(request)
+        http = response.http_response
+        body = bytearray()
+        try:
+            _refuse_repeated_packing(http.headers.get("Content-Encoding", ""))
+            for piece in http.iter_bytes():
+                body += piece
+                self._limits.take(len(piece), len(body))
+        except BaseException:
+            http.close()  # an answer that was read to its end leaves the connection to the next request
+            raise
+        response.context[_BODY] = body
+        return response
+
+
+def _refuse_repeated_packing(encoding: str) -> None:
+    """Refuse what is packed more than once: a piece of it can unpack to more than memory holds."""
+    if "," in encoding:
+        raise _LimitError("the answer is packed more than once")
+
+
 class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
     """Retries of azure-core, with a limit on the total wait for one request."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, limits: CollectionLimits) -> None:
         self._seconds = seconds
+        self._limits = limits
         super().__init__(
             retry_total=_RETRIES, retry_connect=3, retry_read=3, retry_status=_RETRIES, retry_backoff_max=30
         )
@@ -67,7 +167,7 @@ class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
         wait = requested or self.get_backoff_time(settings)
         waited = settings.get("waited", 0.0)
         settings["waited"] = total = wait + (waited if isinstance(waited, float) else 0.0)
-        return total <= self._seconds
+        return total <= self._seconds and self._limits.allows_wait(wait)
 
 
 class _Transport(RequestsTransport):  # type: ignore[misc]  # azure-core loads it late, without its type
@@ -96,6 +196,7 @@ class Client:
         credential: TokenCredential,
         *,
         stopped: threading.Event,
+        limits: CollectionLimits,
         patience: float = 120,
         read_timeout: float = 60,
     ) -> None:
@@ -103,16 +204,15 @@ class Client:
         self._cloud = cloud
         self._patience = patience
         self._timeout = read_timeout
-        self._client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
-            cloud.endpoint,
-            policies=[
-                HeadersPolicy({"Accept": "application/json"}),
-                UserAgentPolicy("policyeng"),
-                _Patience(patience),
-                BearerTokenCredentialPolicy(credential, cloud.audience),
-            ],
-            transport=_Transport(stopped, read_timeout),
-        )
+        policies: list[HTTPPolicy[HttpRequest, HttpResponse] | SansIOHTTPPolicy[Any, Any]] = [
+            HeadersPolicy({"Accept": "application/json"}),
+            UserAgentPolicy("policyeng"),
+            _Patience(patience, limits),
+            BearerTokenCredentialPolicy(credential, cloud.audience),
+            _BodyReader(limits),
+        ]
+        self._pipeline: Pipeline[HttpRequest, HttpResponse] = Pipeline(_Transport(stopped, read_timeout), policies)
+        self._pipeline.__enter__()
 
     @property
     def endpoint(self) -> str:
@@ -123,7 +223,7 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
+        self._pipeline.__exit__()
 
     def get(self, address: str, query: Mapping[str, str] | None = None) -> JsonObject | Loss:
         """Return the JSON object of an address (a path, or a URL on the same host), or why there is none.
@@ -134,8 +234,10 @@ class Client:
         url = address if address.startswith(("https:", "http:")) else self._cloud.endpoint + address
         request = HttpRequest("GET", url, params=dict(query) if query else None)
         try:
-            response = self._client.send_request(request, enforce_https=not self._cloud.is_local)
-            return self._parse_response(response)
+            response = self._pipeline.run(request, stream=True, enforce_https=not self._cloud.is_local)
+            return self._parse_response(response.http_response, bytes(response.context[_BODY]))
+        except _LimitError as error:
+            return Loss(str(error))
         except ClientAuthenticationError as error:
             reason = shortened(" ".join(str(error.message).split()[:40]), 300)
             raise InputError(f"no token for Azure: {reason}", place=(self._cloud.name,), remedy=_SIGN_IN) from None
@@ -146,10 +248,10 @@ class Client:
         except AzureError:
             return Loss("the connection was cut, again and again")
 
-    def _parse_response(self, response: HttpResponse) -> JsonObject | Loss:
+    def _parse_response(self, response: HttpResponse, content: bytes) -> JsonObject | Loss:
         status = response.status_code
         try:
-            body = parse_json(response.content, "the answer")
+            body = parse_json(content, "the answer")
         except InputError:
             body = None
         if status == 200:
@@ -202,8 +304,11 @@ def pages(client: Client, path: str, query: Mapping[str, str]) -> Iterator[ListP
         if isinstance(address, Loss):
             yield address
             return
-        if address in seen or len(seen) > _MOST:
+        if address in seen:
             yield Loss("its pages never end: a `nextLink` leads back to a page before")
+            return
+        if len(seen) >= _MOST:
+            yield Loss(f"there are more than {_MOST:,} further pages")
             return
         seen.add(address)
         answer = client.get(address)

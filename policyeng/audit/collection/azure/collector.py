@@ -385,12 +385,13 @@ class CollectionRun:
             if progress is not None:
                 progress(done, all_, len(known.resources))
 
-        crew.do(self._at_scope(), report)
+        is_complete = crew.do(self._at_scope(), report)
         self._require_something()
-        while tasks := list(plan_references(self._client, known, self._in_workspace, self._list)):
-            crew.do(tasks, report)
+        while is_complete and (tasks := list(plan_references(self._client, known, self._in_workspace, self._list))):
+            is_complete = crew.do(tasks, report)
         note_incomplete_clusters(known, self._wanted.root)
-        crew.do(self._follow_up(), report)
+        if not (is_complete and crew.do(self._follow_up(), report)):
+            known.close(f"{self._wanted.scope} was not read completely: requests had no answer at the deadline")
         return known
 
     def _at_scope(self) -> Iterator[Task]:

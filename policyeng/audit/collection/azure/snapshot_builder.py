@@ -121,7 +121,8 @@ class SnapshotBuilder:
         self._requested = set[str]()
         self._lists = set[tuple[str, str]]()
         self._lacking = set[tuple[str, str]]()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._is_closed = False
 
     @property
     def missing(self) -> list[str]:
@@ -136,7 +137,8 @@ class SnapshotBuilder:
     def request(self, kind: str, home: str) -> None:
         """Note that the list of a type at an id was requested; it is complete without `lack` or `leave`."""
         with self._lock:
-            self._lists.add((kind, home))
+            if not self._is_closed:
+                self._lists.add((kind, home))
 
     def take(self, entry: object, kind: str, home: str) -> JsonObject | None:
         """Add an entry of the list of a type at an id. Return None and note a loss if it is not a resource."""
@@ -148,14 +150,15 @@ class SnapshotBuilder:
             return None
         resource = without_secrets(placed.resource)
         with self._lock:
-            return self.resources.setdefault(lowered(resource["id"]), resource)
+            return resource if self._is_closed else self.resources.setdefault(lowered(resource["id"]), resource)
 
     def replace(self, entry: JsonObject) -> None:
         """Replace the resource with the same id."""
         placed = read_entry(entry, "")
         if not isinstance(placed, Refusal):
             with self._lock:
-                self.resources[lowered(placed.resource["id"])] = without_secrets(placed.resource)
+                if not self._is_closed:
+                    self.resources[lowered(placed.resource["id"])] = without_secrets(placed.resource)
 
     def first_time(self, target: str) -> bool:
         """Check whether an id is requested for the first time."""
@@ -166,6 +169,8 @@ class SnapshotBuilder:
     def lack(self, kind: str, home: str, loss: Loss) -> None:
         """Note that a type at and below an id could not be read completely."""
         with self._lock:
+            if self._is_closed:
+                return
             self.denied += loss.is_denied
             self._missing.add(f"{kind} at {home}: {loss.reason}")
             self._lacking.add((kind, home))
@@ -173,14 +178,25 @@ class SnapshotBuilder:
     def leave(self, kind: str, home: str, reason: str) -> None:
         """Note that a type at and below an id was only requested in part."""
         with self._lock:
+            if self._is_closed:
+                return
             self._missing.add(f"{kind} at {home}, as asked: {reason}")
             self._lacking.add((kind, home))
 
     def state(self, quotas: list[JsonObject], metrics: list[JsonObject]) -> None:
         """Add quotas and metrics."""
         with self._lock:
-            self.quotas += quotas
-            self.metrics += metrics
+            if not self._is_closed:
+                self.quotas += quotas
+                self.metrics += metrics
+
+    def close(self, reason: str) -> None:
+        """End the collection, for a reason that concerns everything; what answers later is not added."""
+        with self._lock:
+            self._is_closed = True
+            # A line without a type concerns all types, and no list counts as complete.
+            self._missing.add(reason)
+            self._lists.clear()
 
     def of_type(self, kind: str) -> Iterator[JsonObject]:
         """Return the resources of a type, sorted by id."""
@@ -274,22 +290,28 @@ class CollectionScope:
 Task = Callable[[], "Iterable[Task]"]
 #: How often the caller looks whether it was interrupted, in seconds; some systems do not end a wait for that.
 _LOOK = 0.2
+#: How often it looks after the deadline until it gives up what has no answer.
+_LOOKS_AFTER = 25
 
 
 class WorkerPool:
     """A number of workers."""
 
-    def __init__(self, size: int, stopped: threading.Event) -> None:
-        """Use `size` workers, and set `stopped` to stop the tasks."""
+    def __init__(self, size: int, stopped: threading.Event, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Use `size` workers, set `stopped` to stop the tasks, and do not wait for tasks once the time `is_over`."""
         self._size = size
         self._stopped = stopped
+        self._is_over = is_over
 
-    def do(self, tasks: Iterable[Task], progress: Callable[[int, int], None] | None = None) -> None:
+    def do(self, tasks: Iterable[Task], progress: Callable[[int, int], None] | None = None) -> bool:
         """Run all tasks and their further tasks. The first error is raised, and no further tasks are started.
 
         Args:
             tasks: the first tasks; they can finish in any order.
             progress: called with the numbers of finished and known tasks.
+
+        Returns:
+            Whether all tasks were done. After the deadline each ends by itself, unless the other side is silent.
         """
         waiting: SimpleQueue[Task | None] = SimpleQueue()
         done: SimpleQueue[list[Task] | BaseException] = SimpleQueue()
@@ -302,7 +324,11 @@ class WorkerPool:
             worker.start()
         try:
             while finished < known:
-                further = _raise_or_continue(self._next(done))
+                outcome = self._next(done)
+                if outcome is None:
+                    self._stopped.set()
+                    return False
+                further = _raise_or_continue(outcome)
                 finished += 1
                 for task in further:
                     waiting.put(task)
@@ -315,13 +341,16 @@ class WorkerPool:
         finally:
             for _ in workers:
                 waiting.put(None)
+        return True
 
-    def _next(self, done: SimpleQueue[list[Task] | BaseException]) -> list[Task] | BaseException:
-        while True:
+    def _next(self, done: SimpleQueue[list[Task] | BaseException]) -> list[Task] | BaseException | None:
+        looks = 0
+        while looks < _LOOKS_AFTER:
             try:
                 return done.get(timeout=_LOOK)
             except Empty:
-                continue
+                looks += self._is_over()
+        return None
 
     def _work(self, waiting: SimpleQueue[Task | None], done: SimpleQueue[list[Task] | BaseException]) -> None:
         while (task := waiting.get()) is not None and not self._stopped.is_set():
