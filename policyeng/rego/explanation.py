@@ -414,7 +414,7 @@ class ExplainedProgram:
         code, name, recompiled = self._linked.compile_query(f"{_RESULT} := {query}" if is_term else query)
         self._compiled = recompiled or self._compiled
         thread = ExplainedThread(self._compiled, self._compiler, query)
-        HandledThread.load(thread, [code], self._compiled)
+        HandledThread.load(thread, code, self._compiled)
         thread.begin(input_, limits)
         value, undecided = thread.decide(thread.globals[name])
         if is_term and value is not UNDEFINED:
