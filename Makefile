@@ -39,7 +39,7 @@ KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernet
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test test-slow thorough packages setup setup-tests lint prose rego python conformance wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
+.PHONY: check test test-slow thorough packages setup setup-tests lint prose rego python conformance collections wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
 	advisories sbom pin-images clean
 
 check: setup
@@ -148,6 +148,11 @@ conformance: setup-tests $(OPA)
 	$(call say,the cases of OPA on the Rego engine)
 	@$(BIN)/python tools/run_conformance.py --opa $(OPA) $(VERIFY) \
 		--cases "$$(go env GOMODCACHE)/github.com/open-policy-agent/opa@$(OPA_VERSION)/v1/test/cases/testdata"
+
+# Fetches nothing: DIR is a copy of a collection of Rego policies.
+collections: setup-tests
+	$(call say,a collection of Rego on the Rego engine and on OPA)
+	@$(BIN)/python -m tools.run_collections "$(DIR)" --opa $(OPA)
 
 wheel: setup-tests
 	$(call say,a wheel in an empty environment)

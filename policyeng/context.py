@@ -141,14 +141,19 @@ def verification_of(settings: Settings) -> Verification | None:
     )
 
 
-def bundle_of(policies: Sequence[Path], settings: Settings, given_data: Sequence[str] = ()) -> Bundle:
+def bundle_of(
+    policies: Sequence[Path], settings: Settings, given_data: Sequence[str] = (), *, require_policies: bool = True
+) -> Bundle:
     """Load the bundle of the given directories and archives, or the built-in one, with the data of `--data`.
+
+    Without `require_policies`, a library that has none is a bundle, too.
 
     Raises:
         BundleError: the bundle is not well formed, or its signature is not valid.
         UsageError: the configured key or algorithm cannot be used.
     """
-    return load_bundle(*policies, data=given_data, verification=verification_of(settings))
+    verification = verification_of(settings)
+    return load_bundle(*policies, data=given_data, verification=verification, require_policies=require_policies)
 
 
 def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mapping[str, JsonObject]:

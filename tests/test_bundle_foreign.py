@@ -83,7 +83,6 @@ def test_metadata_above_a_rule_wins_over_metadata_above_the_package() -> None:
         ("package a\nwarn[k] = v { v := input[k] }", "more than its name in its head"),
         ("package a\ndeny.x contains msg if msg := input.x", "more than its name in its head"),
         ("package a\ndeny contains msg if msg := input.snapshot.scope", "carries no policy header"),
-        ("package a\ndeny contains msg if {", r"m0.rego:2:23: rego_parse_error: unexpected end of file"),
         ("package a\ndeny(d) := msg if msg := d.x", "`deny` is a function"),
         ("package a\nviolation contains input.review.name if input.kind", "`input.review`, .* `input.kind`"),
     ],

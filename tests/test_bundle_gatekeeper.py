@@ -10,7 +10,7 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
 from policyeng.evaluation import evaluate
-from policyeng.models import Severity
+from policyeng.models import Outcome, Severity
 from policyeng.sources import load_snapshot
 from tests.bundles import write
 from tests.conftest_binary import AS_OF
@@ -194,3 +194,118 @@ def test_files_are_known_by_their_content(tmp_path: Path) -> None:
         ("p.violation.c", "pass"),
         ("q.violation.b", "fail"),
     ]
+
+
+#: What of `match` applies to which document; `None` where it does not apply.
+POD: dict[str, object] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web-1", "namespace": "prod-eu", "labels": {"app": "a"}},
+}
+NO_NAMESPACE = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1"}}
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "prod-eu"}}
+NAMESPACE: dict[str, object] = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "prod-eu", "labels": {"team": "ml"}},
+}
+ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+CUSTOM = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}
+MATCHES = [
+    ({}, POD, True),
+    ({"kinds": [{"apiGroups": [""], "kinds": ["Pod"]}]}, POD, True),
+    ({"kinds": [{"apiGroups": ["apps"], "kinds": ["Pod"]}]}, POD, False),
+    ({"kinds": [{"apiGroups": ["*"], "kinds": ["*"]}]}, DEPLOYMENT, True),
+    ({"kinds": [{"apiGroups": ["apps"], "kinds": ["*"]}]}, POD, False),
+    ({"kinds": [{"apiGroups": ["apps"]}]}, DEPLOYMENT, True),
+    ({"kinds": [{"kinds": ["Pod"]}, {"apiGroups": ["apps"], "kinds": ["Deployment"]}]}, DEPLOYMENT, True),
+    ({"namespaces": ["prod-eu"]}, POD, True),
+    ({"namespaces": ["prod-*"]}, POD, True),
+    ({"namespaces": ["*-eu"]}, POD, True),
+    ({"namespaces": ["*od-*"]}, POD, True),
+    ({"namespaces": ["prod"]}, POD, False),
+    ({"namespaces": ["prod-eu"]}, NAMESPACE, True),
+    ({"namespaces": ["other"]}, NAMESPACE, False),
+    ({"namespaces": ["other"]}, ROLE, True),
+    ({"namespaces": ["other"]}, NO_NAMESPACE, True),
+    ({"excludedNamespaces": ["prod-eu"]}, POD, False),
+    ({"excludedNamespaces": ["kube-*", "prod-*"]}, POD, False),
+    ({"excludedNamespaces": ["prod"]}, POD, True),
+    ({"excludedNamespaces": ["*"]}, NO_NAMESPACE, True),
+    ({"excludedNamespaces": ["prod-eu"]}, NAMESPACE, False),
+    ({"namespaces": ["prod-*"], "excludedNamespaces": ["prod-eu"]}, POD, False),
+    ({"scope": "Cluster"}, POD, False),
+    ({"scope": "Cluster"}, ROLE, True),
+    ({"scope": "Cluster"}, NAMESPACE, True),
+    ({"scope": "Namespaced"}, POD, True),
+    ({"scope": "Namespaced"}, NO_NAMESPACE, True),
+    ({"scope": "Namespaced"}, ROLE, False),
+    ({"scope": "Namespaced"}, CUSTOM, True),
+    ({"scope": "*"}, ROLE, True),
+    ({"name": "web-*"}, POD, True),
+    ({"name": "web"}, POD, False),
+    ({"labelSelector": {"matchLabels": {"app": "a"}}}, POD, True),
+    ({"labelSelector": {"matchLabels": {"app": "b"}}}, POD, False),
+    ({"labelSelector": {"matchLabels": {"app": "a"}}}, NO_NAMESPACE, False),
+    ({"labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["a", "b"]}]}}, POD, True),
+    ({"labelSelector": {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["a"]}]}}, POD, False),
+    ({"labelSelector": {"matchExpressions": [{"key": "x", "operator": "NotIn", "values": ["a"]}]}}, POD, True),
+    ({"labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}, POD, True),
+    ({"labelSelector": {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}}, POD, False),
+    ({"namespaceSelector": {"matchLabels": {"team": "ml"}}}, NAMESPACE, True),
+    ({"namespaceSelector": {"matchLabels": {"team": "x"}}}, NAMESPACE, False),
+    ({"namespaceSelector": {"matchLabels": {"team": "x"}}}, ROLE, True),
+    ({"namespaceSelector": {"matchLabels": {"team": "ml"}}}, POD, None),
+]
+
+
+@pytest.mark.parametrize(("match", "document", "applies"), MATCHES)
+def test_a_constraint_applies_to_what_it_matches(
+    match: dict[str, object], document: dict[str, object], applies: bool | None, tmp_path: Path
+) -> None:
+    """As `gator` applies it; the labels of a namespace that is not among the inputs are not known."""
+    files = {"t.yaml": TEMPLATE, "c.yaml": constraint("one", json.dumps({"match": match, "parameters": {"active": 1}}))}
+    write(tmp_path / "p", files)
+
+    outcomes = {True: ["fail"], False: [], None: ["unknown"]}
+    assert outcomes_of_documents(tmp_path, [{**document, "bad": 1}]) == outcomes[applies]
+
+
+def outcomes_of_documents(folder: Path, documents: list[dict[str, object]]) -> list[str]:
+    """The outcomes of documents that are bad; others pass."""
+    write(folder / "in", {"x.yaml": "\n---\n".join(map(json.dumps, documents))})
+    snapshot = load_snapshot(folder / "in/x.yaml", documents=True, resources=False)
+    findings = evaluate(load_bundle(folder / "p"), snapshot, as_of=AS_OF).findings
+    return [str(finding.outcome) for finding in findings if finding.outcome is not Outcome.PASS]
+
+
+@pytest.mark.parametrize(("label", "outcome"), [("ml", ["fail"]), ("x", [])])
+def test_a_namespace_among_the_inputs_gives_its_labels(label: str, outcome: list[str], tmp_path: Path) -> None:
+    """Then it is decided whether a constraint applies to what is in it."""
+    spec = {"match": {"namespaceSelector": {"matchLabels": {"team": label}}}, "parameters": {"active": 1}}
+    write(tmp_path / "p", {"t.yaml": TEMPLATE, "c.yaml": constraint("one", json.dumps(spec))})
+
+    assert outcomes_of_documents(tmp_path, [{**POD, "bad": 1}, NAMESPACE]) == outcome
+
+
+@pytest.mark.parametrize(
+    ("match", "message"),
+    [
+        ({"excludedNamespace": ["a"]}, "`excludedNamespace` of `match` is not known"),
+        ({"scope": "namespaced"}, "write one of \\*, Cluster, Namespaced"),
+        ({"namespaces": "a"}, "`namespaces` is not a list of names"),
+        (
+            {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "in", "values": ["a"]}]}},
+            "one of In, NotIn",
+        ),
+        ({"labelSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}, "wrong number of values"),
+        ({"labelSelector": ["a"]}, "is not a selector"),
+        ({"kinds": {"kinds": ["Pod"]}}, "`kinds` is not a list"),
+    ],
+)
+def test_a_match_that_is_not_well_formed_is_refused(match: dict[str, object], message: str, tmp_path: Path) -> None:
+    """A misspelt member would match everything."""
+    write(tmp_path, {"t.yaml": TEMPLATE, "c.yaml": constraint("one", json.dumps({"match": match}))})
+
+    with pytest.raises(BundleError, match=message):
+        load_bundle(tmp_path)

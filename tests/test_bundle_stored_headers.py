@@ -99,7 +99,7 @@ def test_what_is_wrong_is_refused_every_time() -> None:
     for place in ("first", "second"):
         headers = Headers(TREE)
         with pytest.raises(BundleError, match=place):
-            headers.of_metadata("custom: {id: AML-TST-001, severity: awful}", place)
+            headers.of_metadata("custom: {id: AML-TST-001, severity: awful, judges: workload}", place)
         headers.keep()
 
 

@@ -45,10 +45,10 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     addresses: list[str] = []
     query = OpaConnection.query
 
-    def recorded(connection: OpaConnection, path: str, document: JsonObject) -> JsonObject:
+    def recorded(connection: OpaConnection, path: str, document: JsonObject, *, is_strict: bool = True) -> JsonObject:
         if path.endswith("/answer"):
             addresses.append(f"{connection.url}/{path}")
-        return query(connection, path, document)
+        return query(connection, path, document, is_strict=is_strict)
 
     monkeypatch.setattr(OpaConnection, "query", recorded)
     return addresses

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -20,6 +21,7 @@ from cryptography.x509.oid import NameOID
 from policyeng.bundle import load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.engines import opa as engine
+from policyeng.engines.opa_server import OpaConnection
 from policyeng.errors import EngineError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation
@@ -396,3 +398,35 @@ def test_wrong_options_are_usage_errors(root: Path, arguments: tuple[str, ...], 
 
     assert (ran.returncode, ran.stdout) == (3, "")
     assert message in ran.stderr
+
+
+@pytest.mark.parametrize("value", [Decimal("1.5"), {1, 2}, object()])
+def test_a_fault_before_anything_is_sent_is_not_blamed_on_the_server(value: object) -> None:
+    """The request cannot be written: nothing reaches the server, and its response is not named."""
+    received: list[bytes] = []
+
+    def record(_: BaseHTTPRequestHandler, body: bytes) -> None:
+        received.append(body)
+
+    with responding(record) as url:
+        connection = OpaConnection(OpaOptions(url=url))
+        for send in (lambda: connection.query("a", {"x": value}), lambda: connection.put_document("a", {"x": value})):
+            with pytest.raises(EngineError, match="the request for the OPA server cannot be written: ") as caught:
+                send()
+            assert "response" not in str(caught.value)
+        connection.close()
+
+    assert not received
+
+
+@pytest.mark.parametrize("fault", [AttributeError("_session"), TypeError("unexpected argument"), ImportError("x")])
+def test_a_client_of_another_version_is_named(fault: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message, and no traceback."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("opa_client.OpaClient", refuse)
+
+    with pytest.raises(EngineError, match="the Python client of OPA cannot be used: "):
+        OpaConnection(OpaOptions(url="http://127.0.0.1:1"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -18,9 +19,9 @@ from policyeng.bundle.external_policies import (
     refuse_undeclared,
     with_templates,
 )
-from policyeng.bundle.files import DATA_NAMES, BundleOrigin, is_gatekeepers, text_of
+from policyeng.bundle.files import DATA_NAMES, BundleOrigin, is_gatekeepers, is_ours, text_of
 from policyeng.bundle.loader import Bundle, as_json
-from policyeng.bundle.manifest import Manifest, bundle_json, bundle_yaml, manifest_of
+from policyeng.bundle.manifest import MANIFEST, Manifest, bundle_json, bundle_yaml, manifest_of
 from policyeng.bundle.policy_selection import ROOT, separate_frameworks
 from policyeng.bundle.policy_types import Policy
 from policyeng.bundle.rego_trees import Outline, outlines_of
@@ -28,6 +29,9 @@ from policyeng.errors import BundleError, UsageError
 from policyeng.frozen import replace
 from policyeng.models import JsonObject
 from policyeng.named import NamedTuple
+
+if TYPE_CHECKING:
+    from policyeng.bundle.left_out import LeftOutModule
 
 #: The files that `--data` takes from a directory, as in Conftest.
 GIVEN_SUFFIXES = (".json", ".yaml", ".yml")
@@ -158,6 +162,7 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
     refuse_undeclared(read.constraints, kinds)
     foreign = _add_foreign_policies(outlines, read.data, headed, kinds) if outlines else []
     policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints, kinds))]
+    policies += _add_left_out(read.left_out, policies)
     own = [origin for origin in origins if not origin.lent]
     rego_v0 = _in_v0(outlines)
     digest = _digest(read.modules, read.others, as_json(read.data), rego_v0)
@@ -175,6 +180,9 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
         given=tuple(map(absolute, given)),
         origins=tuple(origins),
         framework_text=framework_text,
+        foreign=frozenset(read.foreign),
+        lenient=frozenset(read.lenient),
+        left_out=tuple(read.left_out),
     )
 
 
@@ -184,6 +192,15 @@ def _add_foreign_policies(
     from policyeng.bundle.external_policies import find_foreign_policies  # most bundles have none
 
     return find_foreign_policies(outlines, data, {policy.package for policy in headed}, reviewing)
+
+
+def _add_left_out(left_out: Sequence[LeftOutModule], policies: Iterable[Policy]) -> list[Policy]:
+    """Return what modules that do not parse seem to decide: their outcomes are errors, which name the fault."""
+    if not left_out:
+        return []
+    from policyeng.bundle.external_policies import left_out_policies
+
+    return left_out_policies(left_out, {policy.id for policy in policies})
 
 
 def _in_v0(outlines: Iterable[Outline]) -> frozenset[str]:
@@ -213,12 +230,21 @@ class _Read(NamedTuple):
     policies: dict[Path, list[Policy]]
     templates: list[ConstraintTemplate]
     constraints: list[Constraint]
+    foreign: list[str]
+    lenient: list[str]
+    left_out: list[LeftOutModule]
 
 
 def _read_all(origins: Sequence[BundleOrigin]) -> _Read:
-    read = _Read({}, [], {}, {}, {}, [], [])
+    read = _Read({}, [], {}, {}, {}, [], [], [], [], [])
     for origin in origins:
         tree, templates = with_templates(origin.root, origin.tree)
+        policies = _read_policies(origin, tree, read)
+        modules = [str(path) for path in tree if path.suffix == ".rego"]
+        if not (policies or origin.lent):
+            read.foreign.extend(modules)
+        if _is_lenient(origin, is_foreign=not (policies or origin.lent)):
+            read.lenient.extend(modules)
         for path, content in sorted(tree.items()):
             if path.name in DATA_NAMES:
                 join_document(read.data, path, content, origin.root)
@@ -228,10 +254,45 @@ def _read_all(origins: Sequence[BundleOrigin]) -> _Read:
                 read.others[path] = content
         if not origin.lent:
             read.trees[origin.root] = tree
-        read.policies.setdefault(origin.root, []).extend(policies_of(origin.root, tree))
+        read.policies.setdefault(origin.root, []).extend(policies)
         read.templates.extend(templates)
         read.constraints.extend(constraints_of(origin.root, tree))
     return read
+
+
+def _read_policies(origin: BundleOrigin, tree: dict[PurePosixPath, bytes], read: _Read) -> list[Policy]:
+    """Return the policies of ours in a root; of policies of others, take out the modules that do not parse.
+
+    Raises:
+        BundleError: a module of ours does not parse.
+    """
+    try:
+        return policies_of(origin.root, tree)
+    except BundleError:
+        if origin.lent or any(is_ours(path, content) for path, content in tree.items()):
+            raise
+        from policyeng.bundle.left_out import unreadable_modules  # most modules parse
+
+        left_out = list(unreadable_modules(origin.root, tree, origin.manifest.is_v0))
+        if not left_out or len(left_out) == sum(path.suffix == ".rego" for path in tree):
+            raise
+    for module in left_out:
+        read.others[PurePosixPath(module.path)] = tree.pop(PurePosixPath(module.path))
+    read.left_out.extend(left_out)
+    return policies_of(origin.root, tree)
+
+
+def _is_lenient(origin: BundleOrigin, *, is_foreign: bool) -> bool:
+    """Return whether a builtin that fails is undefined, as for `opa test`, Conftest and Gatekeeper.
+
+    Raises:
+        BundleError: a bundle with policies of ours demands it.
+    """
+    stated = origin.manifest.builtin_errors
+    if stated == "undefined" and not is_foreign:
+        what = "`builtin_errors` of the manifest is `undefined`, and there are policies of policyeng: they are strict"
+        raise BundleError(what, place=(str(origin.root / MANIFEST),), remedy="remove the setting")
+    return is_foreign and stated != "error"
 
 
 def _digest(

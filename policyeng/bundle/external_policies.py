@@ -8,8 +8,10 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 
 from policyeng.bundle.analysis import AnalyzedRule
+from policyeng.bundle.constraint_match import ConstraintMatch
 from policyeng.bundle.files import TEST_FOLDERS, is_gatekeepers, text_of
 from policyeng.bundle.header import PolicyHeader, TargetType, metadata_blocks
+from policyeng.bundle.left_out import LeftOutModule
 from policyeng.bundle.manifest import bundle_manifests, bundle_yaml
 from policyeng.bundle.policy_types import InputForm, Policy, Role
 from policyeng.bundle.rego_trees import DENYING, Outline
@@ -18,7 +20,7 @@ from policyeng.frozen import frozen, replace
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, Severity
 from policyeng.named import NamedTuple
-from policyeng.rego.paths import split_package
+from policyeng.rego.paths import split_package, write_part
 
 _DENYING = lazy_pattern(rf"({'|'.join(DENYING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
 #: Input that only policyeng policies read: without a header they would be evaluated on the wrong input.
@@ -71,6 +73,30 @@ def find_foreign_policies(
         undecided = _undecided(modules, form, keys, reads)
         found += (replace(policy, undecided=undecided) for policy in _of_package(package, modules, form))
     return found
+
+
+def left_out_policies(left_out: Iterable[LeftOutModule], ids: Collection[str]) -> list[Policy]:
+    """Return a policy for each denying rule of modules that do not parse, and at least one for each module.
+
+    Args:
+        left_out: the modules.
+        ids: of the policies that other modules define, too.
+    """
+    policies: dict[str, Policy] = {}
+    for module in left_out:
+        named = sorted(name for name in module.names if _DENYING.fullmatch(name))
+        for name in named or [PurePosixPath(module.path).stem]:
+            identity = f"{module.package}.{name}"
+            if identity in ids or identity in policies:
+                continue
+            severity = Severity.INFO if name.startswith("warn") else Severity.HIGH
+            header = ForeignHeader(
+                id=identity, title=identity, severity=severity, judges=(TargetType(type="document"),)
+            )
+            rules: tuple[tuple[Role, str], ...] = (("deny", f"data.{module.package}{write_part(name)}"),)
+            policy = Policy(header, "", identity, module.path, rules=rules, input_form="document")
+            policies[identity] = replace(policy, fault=module.reason)
+    return list(policies.values())
 
 
 def exception_name(rule: str) -> str:
@@ -195,6 +221,13 @@ def _refuse_forgotten_header(module: Outline, form: InputForm) -> None:
     custom = module.metadata.get("custom") if isinstance(module.metadata, dict) else None
     ours = isinstance(custom, dict) and bool({"judges", "inspects", "when_absent", "exemptable"} & set(custom))
     own_input = form == "document" and any(_OURS.match(read) for read in module.reads)
+    if _find_denying_rules(module) and own_input and isinstance(custom, dict) and "id" in custom:
+        remedy = "add `judges` with the types that the policy evaluates"
+        raise BundleError(
+            "the module reads what our policies read, and its header has no `judges`",
+            place=(module.place,),
+            remedy=remedy,
+        )
     if _find_denying_rules(module) and (ours or own_input):
         remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
         raise BundleError(
@@ -267,13 +300,13 @@ class ConstraintTemplate(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """A constraint of a `kind`: `warns` if its enforcement never denies; empty `kinds` match every document."""
+    """A constraint of a `kind`: `warns` if its enforcement never denies."""
 
     kind: str
     name: str
     folder: PurePosixPath
     place: str
-    kinds: tuple[str, ...]
+    match: ConstraintMatch
     parameters: JsonObject
     warns: bool
 
@@ -345,17 +378,17 @@ def constraints_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Cons
             continue
         spec, metadata = document.get("spec") or {}, document.get("metadata") or {}
         try:
-            kinds = tuple(
-                kind for entry in (spec.get("match") or {}).get("kinds", []) for kind in entry.get("kinds", [])
-            )
+            match = ConstraintMatch.of(spec.get("match") or {})
             parameters = dict(spec.get("parameters") or {})
             name = _text_of_document(metadata["name"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            remedy = "give it `metadata.name`, and `spec.match.kinds` and `spec.parameters` as Gatekeeper takes them"
-            raise BundleError("the constraint is not well formed", place=(str(root / path),), remedy=remedy) from error
+            remedy = "give it `metadata.name`, and `spec.match` and `spec.parameters` as Gatekeeper takes them"
+            reason = f": {error}" if type(error) is ValueError else ""
+            what = f"the constraint is not well formed{reason}"
+            raise BundleError(what, place=(str(root / path),), remedy=remedy) from error
         kind, place = str(document.get("kind", "")), str(root / path)
         warns = spec.get("enforcementAction", "deny") in ("warn", "dryrun")
-        found.append(Constraint(kind, name, path.parent, place, () if "*" in kinds else kinds, parameters, warns))
+        found.append(Constraint(kind, name, path.parent, place, match, parameters, warns))
     return found
 
 
@@ -386,11 +419,13 @@ def constrained(policy: Policy, constraints: Iterable[Constraint], kinds: Mappin
             "id": f"{policy.id}.{called}",
             "parameters": {name: {"default": value} for name, value in entry.parameters.items()},
         }
-        if entry.kinds:
-            update["judges"] = (TargetType(type="document", where={"/kind": entry.kinds}),)
+        kind_names = {name for listed in entry.match.kinds for name in listed.kinds or {"*"}}
+        if kind_names and "*" not in kind_names:
+            update["judges"] = (TargetType(type="document", where={"/kind": tuple(sorted(kind_names))}),)
         if entry.warns:
             update["severity"] = Severity.INFO
-        yield replace(policy, header=policy.header.model_copy(update=update), name=f"{policy.name}.{called}")
+        header = policy.header.model_copy(update=update)
+        yield replace(policy, header=header, name=f"{policy.name}.{called}", match=entry.match)
     if not of_kind:
         yield policy
 

@@ -234,7 +234,7 @@ def open_origins(paths: Sequence[PolicySource], verification: Verification | Non
         _open_texts(path, verification) if isinstance(path, Mapping) else _open(_find_root(path), verification)
         for path in paths
     ]
-    if not any(_is_ours(path, content) for origin in origins for path, content in origin.tree.items()):
+    if not any(is_ours(path, content) for origin in origins for path, content in origin.tree.items()):
         return origins
     present = {name for origin in origins for name in _top(origin)}
     wanted = {root for root in _LENT if root not in present}
@@ -320,7 +320,7 @@ def _verified(files: Mapping[PurePosixPath, bytes], root: Path, verification: Ve
     return verify(files, str(root), verification)
 
 
-def _is_ours(path: PurePosixPath, content: bytes) -> bool:
+def is_ours(path: PurePosixPath, content: bytes) -> bool:
     """Return whether a file is, or may be, a policy of ours: Python, or Rego with a header."""
     if path.suffix != ".rego":
         return path.suffix == ".py"

@@ -483,15 +483,34 @@ def metadata_blocks(source: str) -> Iterator[tuple[str, int]]:
         yield "\n".join(text), last + 1
 
 
-def carries_our_header(metadata: object) -> bool:
-    """Check whether a METADATA block is a policyeng header: it has an id of our form, or `judges`.
+#: Keys under `custom` that no other tool writes: what a policy of ours is about, and promises about it.
+_OURS = frozenset(
+    {
+        "judges",
+        "targets",
+        "inspects",
+        "consults",
+        "when_absent",
+        "monotone_in",
+        "insensitive_to",
+        "refines",
+        "exemptable",
+    }
+)
 
-    Others put ids of their own under `custom`, such as `KSV001`.
+
+def carries_our_header(metadata: object) -> bool:
+    """Check whether a METADATA block is a policyeng header: it has an id, and a key that only ours have.
+
+    Others put ids, severities and remediations of their own under `custom`, also ids of our form, such as `AWS-0086`.
+    A misspelt key of ours counts, too.
     """
+    from difflib import get_close_matches  # headers of bundles are mostly stored
+
     custom = metadata.get("custom") if isinstance(metadata, dict) else None
     if not isinstance(custom, dict) or "id" not in custom:
         return False
-    return "judges" in custom or (isinstance(custom["id"], str) and _ID.fullmatch(custom["id"]) is not None)
+    return not _OURS.isdisjoint(custom) or any(get_close_matches(str(key), _OURS, n=1, cutoff=0.85) for key in custom)
 
 
 def rego_metadata(source: str) -> str | None:
@@ -538,6 +557,8 @@ def parse_header(stated: dict[str, Any], place: str) -> PolicyHeader:
     """
     from pydantic import ValidationError  # loaded when a header is read that is not stored yet
 
+    if "judges" not in stated:
+        stated = {"judges" if name == "targets" else name: value for name, value in stated.items()}
     try:
         return PolicyHeader.model_validate(stated)
     except ValidationError as error:

@@ -31,6 +31,7 @@ from policyeng.models import JsonObject, lowered, read_only
 if TYPE_CHECKING:
     from policyeng.bundle.analysis import ModuleAnalysis, PolicyReach
     from policyeng.bundle.files import BundleOrigin, PolicySource
+    from policyeng.bundle.left_out import LeftOutModule
     from policyeng.bundle.signature_policy import Verification
 
 #: Nanoseconds for which a file has to be unchanged: within the tick of a clock it may change again and look the same.
@@ -107,6 +108,9 @@ class Bundle:
         given: what was joined into `data` besides, as `--data` names it, with absolute paths.
         origins: what it was read from, with the files that count; none for a bundle that was made otherwise.
         framework_text: the framework documents by name, as JSON; empty without any.
+        foreign: the paths of modules that come from a directory or archive without a policy of ours.
+        lenient: the paths of modules in which a builtin that fails is undefined; the others are strict.
+        left_out: modules of others that do not parse.
     """
 
     name: str
@@ -122,6 +126,9 @@ class Bundle:
     given: tuple[str, ...] = ()
     origins: tuple[BundleOrigin, ...] = field(default=(), repr=False, compare=False)
     framework_text: bytes = field(default=b"", repr=False)
+    foreign: frozenset[str] = frozenset()
+    lenient: frozenset[str] = frozenset()
+    left_out: tuple[LeftOutModule, ...] = ()
 
     @cached_property
     def frameworks(self) -> JsonObject:
@@ -212,6 +219,11 @@ class Bundle:
             found[path] = str(roots[0] / path) if len(roots) == 1 else path
         return found
 
+    def name_of(self, policy: Policy) -> str:
+        """Return the name of the directory or archive that a policy is from, or of the bundle if there are several."""
+        names = [origin.name for origin in self.origins if PurePosixPath(policy.file) in origin.tree]
+        return names[0] if len(names) == 1 else self.name
+
     @property
     def wanted(self) -> WantedInputs:
         """Return which inputs its policies evaluate."""
@@ -268,6 +280,7 @@ def load_bundle(
     *sources: PolicySource | Sequence[PolicySource],
     data: Sequence[str | Path] = (),
     verification: Verification | None = None,
+    require_policies: bool = True,
 ) -> Bundle:
     """Read the built-in policies, or the policies of other sources as one bundle.
 
@@ -278,6 +291,7 @@ def load_bundle(
             `policyeng.policies`), texts of files by their paths in a directory, or lists of these.
         data: files and directories of JSON and YAML to merge into `data`, as `--data` names them.
         verification: whose signatures the sources need; the built-in policies need none.
+        require_policies: refuse sources without policies, such as a library, of which only unit tests can run.
 
     Raises:
         BundleError: a directory, archive, signature, module, header or data document is not well formed, or an id
@@ -294,7 +308,7 @@ def load_bundle(
     bundle = _opened(paths, data, verification) if paths or data or verification else built_in(_opened)
     if any(policy.header.controls for policy in bundle.policies):
         _ = bundle.controls  # a mapping that is stated twice is an error
-    if not bundle.policies:
+    if require_policies and not bundle.policies:
         place = tuple(str(path) for path in paths[:1] if not isinstance(path, Mapping))
         raise BundleError("no policy was found", place=place, remedy=_NO_POLICY)
     return bundle

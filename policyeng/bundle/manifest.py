@@ -54,6 +54,8 @@ def bundle_manifests(text: str, place: str) -> list[object]:
 
 
 MANIFEST = PurePosixPath(".manifest")
+#: What a builtin that fails can be in policies of others.
+BUILTIN_ERRORS = ("undefined", "error")
 
 
 @frozen
@@ -79,6 +81,12 @@ class Manifest:
         ours = self.metadata.get("policyeng")
         digest = ours.get("digest") if isinstance(ours, dict) else ""
         return digest if isinstance(digest, str) else ""
+
+    @property
+    def builtin_errors(self) -> str:
+        """What a builtin that fails is, `undefined` or `error`; empty if it is not stated."""
+        ours = self.metadata.get("policyeng")
+        return str(ours.get("builtin_errors", "")) if isinstance(ours, dict) else ""
 
     def is_v0(self, path: PurePosixPath) -> bool | None:
         """Return whether it states that a module is Rego v0; None where it leaves it open."""
@@ -126,4 +134,10 @@ def manifest_of(tree: Mapping[PurePosixPath, bytes], root: object) -> Manifest:
             raise BundleError(
                 f"`{name}` of the manifest does not fit", place=(place,), remedy="see OPA's bundle format"
             )
-    return Manifest(revision, None if roots is None else tuple(roots), document.get("rego_version"), versions, metadata)
+    manifest = Manifest(
+        revision, None if roots is None else tuple(roots), document.get("rego_version"), versions, metadata
+    )
+    if manifest.builtin_errors not in ("", *BUILTIN_ERRORS):
+        message = f"`metadata.policyeng.builtin_errors` of the manifest is `{manifest.builtin_errors}`"
+        raise BundleError(message, place=(place,), remedy=f"write one of {', '.join(BUILTIN_ERRORS)}")
+    return manifest

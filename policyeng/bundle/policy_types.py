@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from policyeng.bundle.constraint_match import ConstraintMatch
 from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
 from policyeng.frozen import field, fields, frozen, replace
@@ -163,6 +164,8 @@ class Policy:
         area: the folder above the policy's own, such as `network`; empty for a policy outside the usual layout.
         rules: the Rego rules by role, as full paths such as `data.network.x.deny`; empty for a Python policy.
         undecided: why it cannot be evaluated here, if so; then every outcome is unknown.
+        match: which documents the Gatekeeper constraint applies to that it is of; None without one.
+        fault: why its module cannot be compiled, if so; then every outcome is an error.
         input_form: the form of its `input`; not `policy` for foreign policies.
         python: the Python form; in addition to Rego rules it is the twin, which is compared and never active.
         file: the policy's file, relative to the bundle's root.
@@ -176,6 +179,8 @@ class Policy:
     rules: tuple[tuple[Role, str], ...] = ()
     input_form: InputForm = "policy"
     undecided: str = ""
+    fault: str = ""
+    match: ConstraintMatch | None = None
     python: PythonPolicy | None = None
     cases: Path | None = field(default=None, compare=False)
 

@@ -21,7 +21,7 @@ from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import keys_of
 from policyeng.rego import Diagnostic, RegoError, parse_module
 from policyeng.rego.errors import LIMIT_ERROR
-from policyeng.rego.paths import write_path
+from policyeng.rego.paths import write_part
 from policyeng.rego.syntax import Head, Module, Ref, Scalar, Var, constant_names, dotted_name, walk
 from policyeng.rego.syntax import Rule as RuleNode
 
@@ -119,7 +119,8 @@ def _shorten(fault: Diagnostic) -> str:
 
 def analyzed(tree: Module) -> ModuleAnalysis:
     """Return the analysis of a module by its syntax tree."""
-    package = write_path(constant_names(tree.package.path)).removeprefix("data.")
+    first, *rest = constant_names(tree.package.path)
+    package = f"{first}{''.join(map(write_part, rest))}"
     # A further body of a rule begins behind its head.
     rules = tuple(_outline(rule, tree) for rule in tree.rules if rule.start <= rule.head.start)
     values = {node.value for node in walk([tree.imports, tree.rules]) if isinstance(node, Scalar)}

@@ -65,14 +65,16 @@ def selected_bundle(
     given_data: Sequence[str] | None,
     select: Sequence[str] | None,
     ignore: Sequence[str] | None,
+    *,
+    require_policies: bool = True,
 ) -> Bundle:
-    """Load the bundle with the selected policies.
+    """Load the bundle with the selected policies; without `require_policies`, it may have none, as a library.
 
     Raises:
         BundleError, UsageError: as for `bundle_of`; a selector is empty or matches nothing; or no policy is left.
     """
     require_text(select, ignore)
-    whole = bundle_of(policies or (), settings, given_data or ())
+    whole = bundle_of(policies or (), settings, given_data or (), require_policies=require_policies)
     left = selected(whole, split(select), split(ignore))
     if whole.policies and not left.policies:
         raise BundleError("no policy is left after `--select` and `--ignore`", remedy="change one of them")

@@ -97,13 +97,14 @@ class SelectionOptions(PolicyOptions):
     select: options.Select = None
     ignore: options.Ignore = None
 
-    def bundle(self, settings: Settings) -> Bundle:
-        """Load the bundle with the policies that the command line selects.
+    def bundle(self, settings: Settings, *, require_policies: bool = True) -> Bundle:
+        """Load the bundle with the policies that the command line selects; it may have none if they are not required.
 
         Raises:
             BundleError, UsageError: as for `selected_bundle`.
         """
-        return selected_bundle(self.policies, settings, self.given_data, self.select, self.ignore)
+        selection = self.policies, settings, self.given_data, self.select, self.ignore
+        return selected_bundle(*selection, require_policies=require_policies)
 
 
 @frozen(kw_only=True)

@@ -297,6 +297,10 @@ def list_policies(args: ListOptions) -> int:
         raise UsageError("`--profiles` does not go with `--select` or `--ignore`", remedy="remove one of them")
     settings = args.settings()
     bundle = args.bundle(settings)
+    if args.policies:
+        from policyeng.engines.embedded import compile_rego  # as for `check`, and most lists are of the built-in ones
+
+        compile_rego(bundle)  # what cannot be evaluated must not be listed as if it could
     if args.profiles:
         _print_profiles(profiles_of(bundle), format_)
         return 0

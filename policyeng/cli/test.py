@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -27,7 +28,7 @@ from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 
 if TYPE_CHECKING:
-    from policyeng.testing.rego_tests import UnitTest
+    from policyeng.testing.rego_tests import LineCoverage, UnitTest
     from policyeng.testing.runner import CaseRun
 
 #: The seconds between two looks at the files with `--watch`.
@@ -42,7 +43,24 @@ class CaseOptions(SelectionOptions):
         bool,
         typer.Option("--coverage", help="Print the Rego lines that no test covers; exit 1 if there are any."),
     ] = False
+    coverage_threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--coverage-threshold",
+            "--threshold",
+            metavar="PERCENT",
+            min=0,
+            max=100,
+            help="Like --coverage, but exit 1 only if less than this percentage of the lines is covered.",
+        ),
+    ] = None
     case: Annotated[str, typer.Option(metavar="NAME", help="Run only the cases with this name.")] = ""
+    run: Annotated[
+        str,
+        typer.Option(
+            "--run", "-r", metavar="REGEX", help="Run only the Rego tests whose name, data.PACKAGE.test_NAME, matches."
+        ),
+    ] = ""
     watch: Annotated[
         bool, typer.Option("--watch", help="Run the tests again whenever a file of the policies changes.")
     ] = False
@@ -95,9 +113,15 @@ def fingerprint(roots: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
 
 
 def _run(args: CaseOptions) -> int:
-    from policyeng.engines.embedded import compile_rego, use_program  # only this command loads these
-    from policyeng.rego.syntax import lines_of
-    from policyeng.testing.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
+    from policyeng.engines.embedded import CompiledBundle, compile_rego, use_program  # only this command loads these
+    from policyeng.testing.rego_tests import (
+        coverage_of,
+        needs_session,
+        open_session,
+        percentage,
+        run_unit_tests,
+        select_tests,
+    )
     from policyeng.testing.runner import (
         find_misspelled_pointers,
         find_misspelled_types,
@@ -105,8 +129,8 @@ def _run(args: CaseOptions) -> int:
         run_cases,
     )
 
-    format_, coverage = plain_format(args.format_), args.coverage
-    bundle = args.bundle(args.settings())
+    format_, coverage = plain_format(args.format_), args.coverage or args.coverage_threshold is not None
+    bundle = args.bundle(args.settings(), require_policies=False)
     bundle.run_python(twins=True)
     for path in args.policies:
         if path.is_file():
@@ -114,45 +138,59 @@ def _run(args: CaseOptions) -> int:
                 "an archive contains no test cases", place=(str(path),), remedy="pass the directory it was built from"
             )
     session = None
-    if coverage or needs_session(bundle):
+    if coverage or args.run or needs_session(bundle):
         whole = not (args.select or args.ignore)
         session = open_session(bundle, lambda line: print_line(line, error=True), whole=whole, cover=coverage)
+        if args.run:
+            select_tests(session, args.run)
     else:
-        compile_rego(bundle)  # a policy without cases has to compile, too
-    with use_program(session.program, bundle) if session else nullcontext(), show_progress("testing", "policies"):
-        runs = list(run_cases(bundle, args.case))
-    tests = list(run_unit_tests(session)) if session and not args.case else []
-    missed = lines_missed(session) if session and coverage else {}
-    counted = sum(len(lines_of(module)) for module in session.modules) if session and coverage else 0
-    failed = sum(bool(run.reason) for run in runs) + sum(found.outcome in ("failed", "error") for found in tests)
+        compile_rego(bundle)  # a bundle without cases has to compile, too
+    runs: list[CaseRun] = []
+    if args.case or not args.run:
+        compiled = CompiledBundle(session.program, session.left_out) if session else None
+        with use_program(compiled, bundle) if compiled else nullcontext(), show_progress("testing", "policies"):
+            runs = list(run_cases(bundle, args.case, session.begin if session else None))
+    tests = list(run_unit_tests(session)) if session and (args.run or not args.case) else []
+    lines = coverage_of(session) if session and coverage else {}
+    outcomes = [outcome for test in tests for outcome in test.outcomes]
+    failed = sum(bool(run.reason) for run in runs) + outcomes.count("failed") + outcomes.count("error")
     if args.junit:
         from policyeng.testing.reports import render
 
         write(args.junit, f"{render(runs, tests)}\n", "JUnit report")
     finders = (find_unknown_inputs, find_misspelled_types, find_misspelled_pointers)
-    for remark in () if args.case else [remark for find in finders for remark in find(bundle)]:
+    is_whole = not (args.case or args.run)
+    for remark in [remark for find in finders for remark in find(bundle)] if is_whole else ():
         print_line(f"warning: {remark}", error=True)
-    without = [entry.id for entry in bundle.policies if entry.cases is None]
+    own = (entry for entry in bundle.policies if entry.input_form == "policy")
+    without = [entry.id for entry in own if entry.cases is None]
     if without:
         print_line(f"no cases: {', '.join(without)}", error=True)
     if format_ == "json":
-        found: JsonObject = {"cases": list(map(_object, runs)), "tests": list(map(asdict, tests))}
+        report: JsonObject = {"cases": list(map(_object, runs)), "tests": list(map(asdict, tests))}
         if coverage:
-            found["coverage"] = {"lines": counted, "missed": missed}
-        typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+            report["coverage"] = _coverage_object(lines, percentage(lines))
+        typer.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2))
     else:
         _print(runs, tests, args)
         if coverage:
-            _print_coverage(missed, counted)
-        skipped = sum(found.outcome == "skipped" for found in tests)
-        passed = len(runs) + len(tests) - failed - skipped
+            _print_coverage(lines, percentage(lines))
+        skipped = outcomes.count("skipped")
+        passed = len(runs) + len(outcomes) - failed - skipped
         typer.echo(f"{passed} passed, {failed} failed{f', {skipped} skipped' if skipped else ''}")
     if not runs and not tests:
         if args.case:
             raise UsageError(f"no case is called `{args.case}`", remedy="`policyeng test --verbose` lists the cases")
         print_line("policyeng: no test cases found; add a `cases.yaml` next to each policy", error=True)
         return 2
-    return int(bool(failed or missed))
+    if session and session.left_out:
+        return 2
+    return int(bool(failed) or (coverage and _is_below(lines, percentage(lines), args.coverage_threshold)))
+
+
+def _is_below(coverage: Mapping[str, LineCoverage], percent: float, threshold: float | None) -> bool:
+    """Return whether fewer lines are covered than required: all, or a part of them."""
+    return any(lines.missed for lines in coverage.values()) if threshold is None else percent < threshold
 
 
 def _object(run: CaseRun) -> JsonObject:
@@ -173,19 +211,48 @@ def _print(runs: Iterable[CaseRun], tests: Iterable[UnitTest], args: CaseOptions
         elif verbose:
             typer.echo(f"ok   {run.policy} {run.name}")
     for test in tests:
-        name = f"{test.package}.{test.name}"
-        if test.outcome in ("failed", "error"):
-            typer.echo(f"{'FAIL' if test.outcome == 'failed' else 'ERROR'} {name}: {test.reason}")
-            typer.echo(f"  {test.file}:{test.line}")
-        elif verbose or test.outcome == "skipped":
-            typer.echo(f"{'ok  ' if test.outcome == 'passed' else 'skip'} {name}")
+        _print_test(test, args)
 
 
-def _print_coverage(missed: Mapping[str, Sequence[int]], counted: int) -> None:
-    for file, lines in missed.items():
-        typer.echo(f"{file}: no test covers {'line' if len(lines) == 1 else 'lines'} {_ranges(lines)}")
-    covered = counted - sum(map(len, missed.values()))
-    typer.echo(f"{covered} of {count(counted, 'line')} covered")
+def _print_test(test: UnitTest, args: CaseOptions) -> None:
+    from policyeng.testing.reports import lines_of_expression
+
+    name = f"{test.package}.{test.name}"
+    if test.outcome in ("failed", "error"):
+        typer.echo(f"{'FAIL' if test.outcome == 'failed' else 'ERROR'} {name}: {test.reason}")
+        typer.echo(f"  {test.file}:{test.line}")
+        for line in lines_of_expression(test.expression):
+            typer.echo(f"  {line}")
+        for case in test.cases:
+            if case.outcome == "failed":
+                typer.echo(f"  {case.name}:")
+                for line in lines_of_expression(case.expression):
+                    typer.echo(f"    {line}")
+        if test.name.startswith("test_"):  # and not a module that cannot be compiled
+            words = ["policyeng", "test", *args.repeated, "-r", f"^{re.escape(name)}$"]
+            typer.echo(f"  alone: {shlex.join(words)}")
+    elif args.verbose or test.outcome == "skipped":
+        cases = f" ({', '.join(case.name for case in test.cases)})" if test.cases else ""
+        typer.echo(f"{'ok  ' if test.outcome == 'passed' else 'skip'} {name}{cases}")
+
+
+def _coverage_object(coverage: Mapping[str, LineCoverage], percent: float) -> JsonObject:
+    covered, missed = ({file: lines[number] for file, lines in coverage.items() if lines[number]} for number in (0, 1))
+    return {
+        "lines": sum(map(len, (*covered.values(), *missed.values()))),
+        "coverage": round(percent, 2),
+        "covered": covered,
+        "missed": missed,
+    }
+
+
+def _print_coverage(coverage: Mapping[str, LineCoverage], percent: float) -> None:
+    for file, lines in coverage.items():
+        if lines.missed:
+            noun = "line" if len(lines.missed) == 1 else "lines"
+            typer.echo(f"{file}: no test covers {noun} {_ranges(lines.missed)}")
+    covered, missed = (sum(len(lines[number]) for lines in coverage.values()) for number in (0, 1))
+    typer.echo(f"{covered} of {count(covered + missed, 'line')} covered, {percent:.2f} %")
 
 
 def _ranges(lines: Sequence[int]) -> str:

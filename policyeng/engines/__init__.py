@@ -113,7 +113,7 @@ def prepare_shared_data(work: EvaluationRequest) -> None:
     """
     from policyeng.engines import embedded
 
-    program = embedded.compile_rego(work.bundle)
+    program = embedded.compile_bundle(work.bundle).program
     for part in work.parts():
         embedded.documents_of(part)
         if part.marking is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -33,16 +34,15 @@ from policyeng.progress import counted
 from policyeng.rego import Compiled, EvaluationLimits, Members, Thread, markers
 from policyeng.rego.errors import remember_text
 from policyeng.rego.markers import Cause
+from policyeng.rego.paths import read_path
 from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 if TYPE_CHECKING:
+    from policyeng.bundle.left_out import LeftOutModule
     from policyeng.rego.clock import Clock
     from policyeng.rego.decided_results import HandledThread, MarkedThread
     from policyeng.rego.syntax import Module
-
-if TYPE_CHECKING:
-    pass
 
 
 def convert_conftest_result(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
@@ -94,10 +94,19 @@ _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
 _SUBJECTS = ("resources", "workloads", "approvals", "documents")
+
+
+class CompiledBundle(NamedTuple):
+    """The program of a bundle, and the modules of others that are not in it, because they cannot be compiled."""
+
+    program: rego.Program
+    left_out: tuple[LeftOutModule, ...] = ()
+
+
 #: Whether the types of bundles are checked.
 _CHECKS_TYPES: ContextVar[bool] = ContextVar("_CHECKS_TYPES", default=False)
-#: The digest of a bundle, and the program that replaces its compiled program.
-_USED: ContextVar[tuple[str, rego.Program | None]] = ContextVar("_USED", default=("", None))
+#: The digest of a bundle, and what replaces its compiled program.
+_USED: ContextVar[tuple[str, CompiledBundle | None]] = ContextVar("_USED", default=("", None))
 
 
 def version() -> str:
@@ -209,7 +218,9 @@ class RegoEvaluator:
         self._recording = recording
         self._documents = documents_of(work)
         self._parameters = _parameters(work)
-        self._program = compile_rego(work.bundle)
+        compiled = compile_bundle(work.bundle)
+        self._program = compiled.program
+        self._faults = _faults_of(work.bundle, compiled)
         if is_new:
             self._program.new_thread()
         is_plain = work.marking is None and recording is None
@@ -223,6 +234,21 @@ class RegoEvaluator:
         Raises:
             DeadlineExceededError: it takes too long.
         """
+        return self._evaluate_partly(pair, self._evaluate)
+
+    def _evaluate_partly(self, pair: Pair, evaluate: Callable[[Pair], Judgement]) -> Judgement:
+        """Evaluate a policy; if modules of it are left out, what the others deny is denied, and nothing passes."""
+        faults = self._faults.get(pair.policy)
+        if faults is None:
+            return evaluate(pair)
+        rules = dict(self._work.bundle.policies[pair.policy].rules)
+        if read_path(rules["deny"]) in self._program.compiled.rules:
+            judgement = evaluate(pair)
+            if judgement.denials:
+                return judgement._replace(unknowns=(*judgement.unknowns, *map(Unknown, faults)))
+        return Judgement(error="; ".join(faults))
+
+    def _evaluate(self, pair: Pair) -> Judgement:
         policy = self._work.bundle.policies[pair.policy]
         clock = self._work.clock
         if clock is not None and clock.unchanged is not None and self._work.bundle.clocked[pair.policy]:
@@ -261,7 +287,7 @@ class RegoEvaluator:
             found = self._record(thread, pair, function, rules)
         if thread.steps.used > LIMITS.steps:
             count_overrun(self._work.bundle, rules.policy)
-        return found
+        return found._replace(builtin_errors=tuple(thread.ignored)) if thread.ignored else found
 
     def _record(self, thread: Thread, pair: Pair, function: Callable[..., Judgement], rules: _Rules) -> Judgement:
         recording = cast("Recording", self._recording)
@@ -278,7 +304,7 @@ class RegoEvaluator:
         """
         policy = self._work.bundle.policies[pair.policy]
         function = self._evaluate_handled if policy.input_form == "policy" else _evaluate
-        return self._within(thread, _rules_of(policy, thread), pair, function)
+        return self._evaluate_partly(pair, lambda pair: self._within(thread, _rules_of(policy, thread), pair, function))
 
     def _input(self, policy: Policy, pair: Pair, as_of: Value) -> Value:
         documents = self._documents
@@ -457,16 +483,45 @@ def _text(holder: Value, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def _faults_of(bundle: Bundle, compiled: CompiledBundle) -> dict[int, list[str]]:
+    """Return by number of a policy why parts of it are left out."""
+    if not compiled.left_out:
+        return {}
+    from policyeng.bundle.left_out import faults_of  # few bundles leave out anything
+
+    faults: dict[int, list[str]] = {}
+    for number, policy in enumerate(bundle.policies):
+        reasons = faults_of([path for _, path in policy.rules], compiled.left_out)
+        if reasons or policy.fault:
+            faults[number] = reasons or [policy.fault]
+    return faults
+
+
+def compile_bundle(bundle: Bundle) -> CompiledBundle:
+    """Return the compiled Rego policies of a bundle, without the modules of others that cannot be compiled.
+
+    Raises:
+        EngineError: a module of ours does not compile.
+    """
+    digest, compiled = _USED.get()
+    return (
+        compiled
+        if compiled is not None and bundle.digest == digest
+        else _program(ProgramKey(bundle, types=_CHECKS_TYPES.get() or bool(bundle.foreign)))
+    )
+
+
 def compile_rego(bundle: Bundle) -> rego.Program:
-    """Return the compiled Rego policies of a bundle.
+    """Return the compiled Rego policies of a bundle, of which nothing is left out.
 
     Raises:
         EngineError: the bundle does not compile.
     """
-    digest, program = _USED.get()
-    if program is not None and bundle.digest == digest:
-        return program
-    return _program(ProgramKey(bundle, types=_CHECKS_TYPES.get()))
+    program, left_out = compile_bundle(bundle)
+    if left_out:
+        reasons = "\n".join(module.reason for module in left_out)
+        raise EngineError(f"the bundle does not compile:\n{reasons}", place=(bundle.name,))
+    return program
 
 
 def compile_every_form(bundle: Bundle) -> None:
@@ -475,7 +530,7 @@ def compile_every_form(bundle: Bundle) -> None:
     Raises:
         EngineError: the bundle does not compile.
     """
-    program = compile_rego(bundle)
+    program = compile_bundle(bundle).program
     try:
         program.handled_form()
     except rego.RegoError as error:
@@ -496,9 +551,9 @@ def checked_types() -> Iterator[None]:
 
 
 @contextmanager
-def use_program(program: rego.Program, bundle: Bundle) -> Iterator[None]:
+def use_program(compiled: CompiledBundle, bundle: Bundle) -> Iterator[None]:
     """Evaluate a bundle with another program of its modules, for example one that prints or records coverage."""
-    token = _USED.set((bundle.digest, program))
+    token = _USED.set((bundle.digest, compiled))
     try:
         yield
     finally:
@@ -537,11 +592,11 @@ class ProgramKey:
         return self._parts() == other._parts()
 
     def _parts(self) -> tuple[object, ...]:
-        return self.bundle.digest, self.bundle.places, self.types
+        return self.bundle.digest, self.bundle.places, self.bundle.lenient, self.types
 
 
 @lru_cache(maxsize=8)
-def _program(key: ProgramKey) -> rego.Program:
+def _program(key: ProgramKey) -> CompiledBundle:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
@@ -560,16 +615,22 @@ def _program(key: ProgramKey) -> rego.Program:
                 )
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
-                return program
-        program = link_bundle(bundle, data, names, types=checks)
+                return CompiledBundle(program, _load_left_out(stored[1]))
+        program, left_out = link_bundle(bundle, data, names, types=checks)
     except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
-        return program
-    cache.store(entry, [program.compiled.dump()])
+        return CompiledBundle(program, left_out)
+    cache.store(entry, [program.compiled.dump(), pickle.dumps(left_out) if left_out else b""])
     if checks:
         cache.store(checked, [b"checked"])
-    return rego.Program(program.compiled, data, names=names, handled=lambda: _get_marker_form(bundle, program))
+    handled = rego.Program(program.compiled, data, names=names, handled=lambda: _get_marker_form(bundle, program))
+    return CompiledBundle(handled, left_out)
+
+
+def _load_left_out(stored: bytes | memoryview) -> tuple[LeftOutModule, ...]:
+    found: tuple[LeftOutModule, ...] = pickle.loads(stored) if stored else ()  # noqa: S301  # a private file
+    return found
 
 
 def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Compiled:
@@ -579,7 +640,7 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
         with suppress(ValueError):
             return Compiled.load(stored[0])
     if program is None:
-        program = link_bundle(bundle, orjson.loads(bundle.data_bytes))
+        program = link_bundle(bundle, orjson.loads(bundle.data_bytes)).program
     compiled = program.compile_handled()
     cache.store(entry, [compiled.dump()])
     return compiled
@@ -587,22 +648,69 @@ def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Com
 
 def link_bundle(
     bundle: Bundle, data: Value, names: Mapping[str, str] | None = None, *, types: bool = False
-) -> rego.Program:
+) -> CompiledBundle:
     """Compile the modules of a bundle, and keep their rules for further forms.
 
     Raises:
-        RegoError: the bundle does not compile.
+        RegoError: a module of ours does not compile.
     """
-    return rego.link(modules_of(bundle), data, types=types, names=names, has_time=True)
+    lenient = {bundle.places[path] for path in bundle.lenient if path in bundle.places}
+    foreign = {bundle.places[path]: path for path in bundle.foreign if path in bundle.places}
+    return link_without_faulty(
+        modules_of(bundle),
+        lambda modules: rego.link(modules, data, types=types, names=names, lenient=lenient, has_time=True),
+        foreign,
+        bundle.left_out,
+    )
+
+
+def link_without_faulty(
+    modules: Iterable[Module],
+    link: Callable[[Iterable[Module]], rego.Program],
+    foreign: Mapping[str, str],
+    left_out: Sequence[LeftOutModule] = (),
+) -> CompiledBundle:
+    """Compile modules, without those of others that cannot be compiled, and without those that depend on them.
+
+    Args:
+        modules: as parsed.
+        link: compiles modules.
+        foreign: the path in its bundle of each file of the policies of others.
+        left_out: modules of others that do not parse.
+
+    Raises:
+        RegoError: a module of ours cannot be compiled.
+    """
+    if not foreign:
+        return CompiledBundle(link(modules))
+    from policyeng.bundle.left_out import LeftOutModule, without_dependents
+    from policyeng.bundle.rego_trees import analyzed
+
+    faulty = list(left_out)
+    remaining = {module.source.file: module for module in modules}
+    while True:
+        remaining = without_dependents(remaining, faulty, foreign)
+        try:
+            return CompiledBundle(link(remaining.values()), tuple(faulty))
+        except rego.RegoError as error:
+            first = {fault.source.file: fault for fault in reversed(error.diagnostics)}
+            if not first.keys() <= foreign.keys() & remaining.keys():
+                raise
+            for file, fault in first.items():
+                reason = f"the module cannot be compiled: {str(fault).partition(chr(10))[0]}"
+                faulty.append(LeftOutModule.of(foreign[file], analyzed(remaining[file]), reason))
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:
     """Return the cache key of a form of the compiled program, from the compiler, the modules and the data."""
     modules = (
-        part for path, source in bundle.modules for part in (bundle.places[path], source, str(path in bundle.rego_v0))
+        part
+        for path, source in bundle.modules
+        for part in (bundle.places[path], source, str((path in bundle.rego_v0, path in bundle.lenient)))
     )
+    left_out = (module.reason for module in bundle.left_out)
     texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest())
-    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *texts)
+    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *texts, *left_out, str(bool(bundle.foreign)))
 
 
 def convert_result(verdict: Value, policy: Policy) -> Judgement:

@@ -22,6 +22,7 @@ from policyeng.parsing.json_pointer import keys_of
 from policyeng.redaction import masked, masked_message
 from policyeng.rego.explanation import ExplainedProgram, ExpressionEvaluation, RuleEvaluation
 from policyeng.rego.markers import Undecided, show
+from policyeng.rego.paths import write_path
 from policyeng.rego.values import UNDEFINED, Value
 
 
@@ -96,7 +97,7 @@ class Explainer:
             return ExplanationNode(
                 kind="rule",
                 outcome=str(part.outcome),
-                text=_reference(part.path),
+                text=write_path(part.path),
                 file=self._files.get(part.file, part.file),
                 line=part.line,
                 values=values,
@@ -121,15 +122,9 @@ class Explainer:
 def _compile_explained(key: ProgramKey) -> ExplainedProgram:
     bundle = key.bundle
     try:
-        return ExplainedProgram(link_bundle(bundle, orjson.loads(bundle.data_bytes)))
+        return ExplainedProgram(link_bundle(bundle, orjson.loads(bundle.data_bytes)).program)
     except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
-
-
-def _reference(path: Sequence[str]) -> str:
-    """Return a path below `data` as Rego writes it."""
-    names = (f".{name}" if name.isidentifier() else f"[{orjson.dumps(name).decode()}]" for name in path)
-    return f"data{''.join(names)}"
 
 
 def _show(value: Value, text: str = "") -> object:

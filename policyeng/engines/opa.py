@@ -42,11 +42,27 @@ def evaluate_with_opa(
         EngineError: the server cannot be reached, does not return a result for every pair, or has another bundle.
     """
     options = options or OpaOptions()
+    for module in work.bundle.left_out:
+        raise EngineError(module.reason, place=(work.bundle.name,))
     for path, source in work.bundle.modules:
         require_pure(path, source, path in work.bundle.rego_v0)
     with _place(work.bundle, options) as place:
         batch = place.batch_of([policy for policy in work.bundle.policies if policy.rules])
-        return _Query(place, batch, work, options).run(list(pairs))
+        return _evaluate_by_strictness(place, batch, work, options, pairs)
+
+
+def _evaluate_by_strictness(
+    place: OpaServerBundle, batch: Batch, work: EvaluationRequest, options: OpaOptions, pairs: Sequence[Pair]
+) -> list[Judgement]:
+    """Evaluate pairs in a query for strict policies, and one for those in which a failing builtin is undefined."""
+    lenient = [number for number, policy in enumerate(work.bundle.policies) if policy.file in work.bundle.lenient]
+    judgements: dict[Pair, Judgement] = {}
+    for is_strict in (True, False):
+        alike = [pair for pair in pairs if (pair.policy not in lenient) is is_strict]
+        if alike:
+            query = _Query(place, batch, work, options, is_strict=is_strict)
+            judgements.update(zip(alike, query.run(alike), strict=True))
+    return [judgements[pair] for pair in pairs]
 
 
 def version(options: OpaOptions | None = None) -> str:
@@ -81,8 +97,17 @@ atexit.register(close, patience=_PATIENCE)
 class _Query:
     """A query about one snapshot, which can be divided into parts."""
 
-    def __init__(self, place: OpaServerBundle, batch: Batch, work: EvaluationRequest, options: OpaOptions) -> None:
+    def __init__(
+        self,
+        place: OpaServerBundle,
+        batch: Batch,
+        work: EvaluationRequest,
+        options: OpaOptions,
+        *,
+        is_strict: bool = True,
+    ) -> None:
         self._place, self._batch, self._work, self._options = place, batch, work, options
+        self._is_strict = is_strict
         self._input: JsonObject = {**batch.input_of(work), **place.extra_input}
 
     def run(self, pairs: Sequence[Pair]) -> list[Judgement]:
@@ -108,7 +133,8 @@ class _Query:
 
     def _send(self, pairs: Sequence[Pair]) -> list[Judgement]:
         place, batch = self._place, self._batch
-        answer = place.connection.query(batch.path, {**self._input, "pairs": batch.pairs_of(self._work, pairs)})
+        document = {**self._input, "pairs": batch.pairs_of(self._work, pairs)}
+        answer = place.connection.query(batch.path, document, is_strict=self._is_strict)
         _versions[self._options] = _version_in(answer)
         result = answer.get("result")
         if not isinstance(result, dict):

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -61,41 +61,59 @@ class OpaConnection:
     """
 
     def __init__(self, options: OpaOptions) -> None:
-        from opa_client import OpaClient
         from requests.utils import get_environ_proxies
 
         scheme, host, port, root = _endpoint(options)
         self.url = f"{scheme}://{host}:{port}{root}"
         self._timeout = options.timeout
+        self._is_sent = False
         verify = str(options.ca_file) if options.ca_file else True
-        self._client = OpaClient(
-            host=host,
-            port=port,
-            version=f"{root.lstrip('/')}/v1".lstrip("/"),
-            ssl=verify if scheme == "https" else False,
-            cert=str(options.client_cert) if options.client_cert else None,
-            token=options.token or None,
-            retries=0,
-            timeout=(min(options.timeout, _CONNECT_SECONDS), options.timeout),
-        )
-        session = self._client._session
-        session.trust_env = False
-        session.proxies = {} if _is_loopback(host) else get_environ_proxies(self.url)
-        session.max_redirects = 0
-        session.hooks["response"].append(self._admit)
+        try:
+            from opa_client import OpaClient
+
+            self._client = OpaClient(
+                host=host,
+                port=port,
+                version=f"{root.lstrip('/')}/v1".lstrip("/"),
+                ssl=verify if scheme == "https" else False,
+                cert=str(options.client_cert) if options.client_cert else None,
+                token=options.token or None,
+                retries=0,
+                timeout=(min(options.timeout, _CONNECT_SECONDS), options.timeout),
+            )
+            session = self._client._session
+            session.trust_env = False
+            session.proxies = {} if _is_loopback(host) else get_environ_proxies(self.url)
+            session.max_redirects = 0
+            session.hooks["response"].append(self._admit)
+            self._send, session.send = session.send, self._send_request
+        except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
+            what = f"the Python client of OPA cannot be used: {type(error).__name__}: {error}"
+            remedy = "install a version of `opa-python-client` that policyeng supports"
+            raise EngineError(what, place=(self.url,), remedy=remedy) from None
+
+    def _send_request(self, *arguments: Any, **named: Any) -> Any:
+        """Send a request that the client has prepared; what fails before is no fault of the server."""
+        self._is_sent = True
+        return self._send(*arguments, **named)
 
     def close(self) -> None:
         """Close the sockets."""
         self._client.close_connection()
 
-    def query(self, path: str, document: JsonObject) -> JsonObject:
-        """Return the response for a path below `data`, with strict builtin errors, `provenance`, and any `result`.
+    def query(self, path: str, document: JsonObject, *, is_strict: bool = True) -> JsonObject:
+        """Return the response for a path below `data`, with `provenance`, and any `result`.
+
+        Args:
+            path: below `data`.
+            document: the input.
+            is_strict: a builtin that fails is an error, and not undefined.
 
         Raises:
             EvaluationError: a policy failed.
         """
         with self._translate_errors():
-            parameters = {"strict-builtin-errors": "true", "provenance": "true"}
+            parameters = {"strict-builtin-errors": str(is_strict).lower(), "provenance": "true"}
             answer = self._client.query_rule(document, path, query_params=parameters)
         return self._object(answer)
 
@@ -149,26 +167,34 @@ class OpaConnection:
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         """Translate the errors of the HTTP library, which the client does not handle."""
-        from requests import exceptions
-
+        self._is_sent = False
         try:
             yield
         except (EngineError, EvaluationError):
             raise
-        except exceptions.SSLError as error:
-            raise self._untrusted(_root(error)) from None
-        except exceptions.Timeout:
-            raise self._error("it does not respond in time", _SLOW) from None
-        except (exceptions.JSONDecodeError, ValueError):
-            raise self._error("its response is not JSON", _CHECK_URL) from None
-        except (exceptions.ConnectionError, exceptions.ChunkedEncodingError, OSError) as error:
+        except Exception as error:
+            if self._is_sent:
+                raise self._translated(error) from None
+            what = "could not decide: the request for the OPA server cannot be written"
+            remedy = "leave out the values that JSON does not have"
+            raise EngineError(f"{what}: {type(error).__name__}: {error}", place=(self.url,), remedy=remedy) from None
+
+    def _translated(self, error: Exception) -> EngineError:
+        """Return the error for a fault of a request that was sent."""
+        from requests import exceptions
+
+        if isinstance(error, exceptions.SSLError):
+            return self._untrusted(_root(error))
+        if isinstance(error, exceptions.Timeout):
+            return self._error("it does not respond in time", _SLOW)
+        if isinstance(error, ValueError):  # and JSONDecodeError
+            return self._error("its response is not JSON", _CHECK_URL)
+        if isinstance(error, OSError):  # and the errors of requests
             if _is_silence(error):
-                raise self._error(f"it sent nothing for {self._timeout:g} s during its response", _SLOW) from None
-            raise self._error(
-                f"the connection fails: {_root(error)}", "check that it is running and reachable"
-            ) from None
-        except Exception:  # the client has many kinds of errors for responses that are not from OPA
-            raise self._error("its response is not from an OPA server", _CHECK_URL) from None
+                return self._error(f"it sent nothing for {self._timeout:g} s during its response", _SLOW)
+            return self._error(f"the connection fails: {_root(error)}", "check that it is running and reachable")
+        # The client has many kinds of errors for responses that are not from OPA.
+        return self._error("its response is not from an OPA server", _CHECK_URL)
 
     def _untrusted(self, reason: str) -> EngineError:
         if _NO_TLS.search(reason):

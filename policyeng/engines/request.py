@@ -36,6 +36,7 @@ class Judgement(NamedTuple):
         excepted: the mark for denials that an `exception` rule of a Conftest policy accepts.
         is_partial: whether the evaluation read something unknown.
         is_limit: whether the error is an exceeded limit; another evaluation can succeed.
+        builtin_errors: the names of the builtins that failed where that is undefined, once for each call.
     """
 
     applies: bool = True
@@ -45,6 +46,7 @@ class Judgement(NamedTuple):
     excepted: ExemptionMark | None = None
     is_partial: bool = False
     is_limit: bool = False
+    builtin_errors: tuple[str, ...] = ()
 
 
 class Marking(Protocol):

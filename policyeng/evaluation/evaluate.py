@@ -5,6 +5,7 @@ Loading and matching are in `context.prepare`. Nothing here does I/O or reads th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -131,6 +132,7 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
         findings, options.exemptions, bundle.policies, homes, options.moment, bundle.idle
     )
     problems = [*options.problems, *problems_of(prepared), *warnings]
+    problems += _foreign_problems(bundle, Findings.of(findings), options)
     # Why nothing could be read is the cause; that nothing was evaluated follows from it.
     if snapshot.resources or not any(problem.level == "error" for problem in options.problems):
         problems += _check_not_empty(marked, prepared)
@@ -152,6 +154,27 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
         ledger=ledger,
         evidence=tuple(_evidence_in_force(prepared, options.moment)),
     )
+
+
+def _foreign_problems(bundle: Bundle, findings: Findings, options: EvaluationOptions) -> Iterator[Problem]:
+    """Yield the modules of others that are left out and decide nothing themselves, and the builtins that failed."""
+    if bundle.foreign and options.engine == "embedded":
+        from policyeng.engines.embedded import compile_bundle  # as for the evaluation
+
+        decided = {finding.policy for finding in findings.others}
+        for module in compile_bundle(bundle).left_out[len(bundle.left_out) :]:
+            if decided.isdisjoint(f"{module.package}.{name}" for name in module.names):
+                yield Problem(level="error", message=module.reason, place=module.path, kind="left_out")
+    names = {policy.id: bundle.name_of(policy) for policy in bundle.policies} if findings.builtin_errors else {}
+    by_name: dict[str, Counter[str]] = {}
+    for (policy, builtin), number in findings.builtin_errors.items():
+        by_name.setdefault(names[policy], Counter())[builtin] += number
+    for name, counts in sorted(by_name.items()):
+        listed = ", ".join(f"{builtin} {number}" for builtin, number in sorted(counts.items()))
+        message = "builtins that fail are undefined, as for `opa test`, Conftest and Gatekeeper"
+        remedy = "set `metadata.policyeng.builtin_errors` to `error` in its `.manifest` to make them errors"
+        text = f"{message}: {listed} ({counts.total()} in all); {remedy}"
+        yield Problem(level="warning", message=text, place=name, kind="builtin_errors")
 
 
 def _evidence_in_force(prepared: EvaluationContext, moment: datetime) -> Iterator[Evidence]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
@@ -151,7 +152,19 @@ def findings_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) ->
         prepared: the planned pairs.
         judgements: the results of the pairs that are not decided yet, in the order of the pairs.
     """
-    return Findings([entry for entry, _ in entries_of(prepared, judgements)])
+    results = list(judgements)
+    return Findings([entry for entry, _ in entries_of(prepared, results)], count_builtin_errors(prepared, results))
+
+
+def count_builtin_errors(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> Counter[tuple[str, str]]:
+    """Return by policy and builtin how often a builtin failed where that is undefined; the arguments as above."""
+    counts: Counter[tuple[str, str]] = Counter()
+    if prepared.bundle.lenient:
+        pairs = (entry.pair for entry in prepared.planned if not entry.unknowns)
+        for pair, judgement in zip(pairs, judgements, strict=False):  # a lost process has one for all
+            identity = prepared.bundle.policies[pair.policy].id
+            counts.update((identity, name) for name in judgement.builtin_errors)
+    return counts
 
 
 def findings_by_pair(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Finding, Pair]]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from policyeng._performance import IdentityKey
 from policyeng.bundle import Bundle
+from policyeng.bundle.constraint_match import labels_of_namespaces
 from policyeng.bundle.header import PolicyHeader
 from policyeng.engines import Pair
 from policyeng.evaluation.pointers import unread, value_at
@@ -170,6 +171,9 @@ def plan(
     With `wanted`, yield only those pairs: positions of subjects by the number of the policy.
     """
     subjects, judges = estate.subjects, selectors_in(bundle)
+    namespaces: Mapping[str, Mapping[str, object]] = {}
+    if any(policy.match and policy.match.namespace_labels is not None for policy in bundle.policies):
+        namespaces = labels_of_namespaces(subject.document for subject in subjects)
     for number, positions in _match_all(bundle, subjects) if wanted is None else sorted(wanted.items()):
         policy = bundle.policies[number]
         undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
@@ -180,6 +184,11 @@ def plan(
                 unknowns = (Unknown(msg=subject.unreadable[""], path=""),)
             elif not undecided and (subject.unreadable or subject.carried):
                 unknowns = list_unreadable(judges[number], subject)
+            if policy.match is not None and not subject.is_gap:
+                reason = policy.match.unknown(subject.document, namespaces)
+                if reason is None:
+                    continue
+                unknowns = (*unknowns, Unknown(msg=reason)) if reason else unknowns
             yield PlannedPair(Pair(number, index, subject.workspace), unknowns)
 
 

@@ -10,14 +10,21 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import repeat
+from itertools import islice, repeat
 from typing import NamedTuple
 
 from policyeng.engines import EvaluationRequest, Judgement, Pair, prepare_shared_data, run_engine
 from policyeng.engines.request import MOST_OVERRUNS
 from policyeng.errors import UsageError
 from policyeng.evaluation.context import PAIRS_OF_A_PROCESS, EvaluationContext, EvaluationOptions
-from policyeng.evaluation.findings import Entry, SubjectOwners, entries_of, reference_of, template_of
+from policyeng.evaluation.findings import (
+    Entry,
+    SubjectOwners,
+    count_builtin_errors,
+    entries_of,
+    reference_of,
+    template_of,
+)
 from policyeng.evaluation.matching import PlannedPair
 from policyeng.frozen import replace
 from policyeng.models import (
@@ -57,11 +64,13 @@ class _PartResult(NamedTuple):
         passed: the numbers of the pairs that pass.
         explained: the other findings, by the numbers of their pairs.
         overruns: how often policies exceeded their limits, by policy id.
+        builtin_errors: as in `Findings`.
     """
 
     passed: array[int]
     explained: dict[int, _Explained]
     overruns: Counter[str]
+    builtin_errors: Counter[tuple[str, str]]
 
 
 def processes_for(options: EvaluationOptions, pairs: int) -> int:
@@ -89,7 +98,7 @@ def findings_by_processes(prepared: EvaluationContext, work: EvaluationRequest, 
     prepare_shared_data(work)
     partition = _Partition(prepared, work, _parts_of(prepared, count * _PARTS))
     evaluated: list[PlannedPair] = []
-    found, overruns = dict[int, Entry](), Counter[str]()
+    found, overruns, builtin_errors = dict[int, Entry](), Counter[str](), Counter[tuple[str, str]]()
     with processes(partition, count, ahead=2) as pool:
         tasks = [pool.submit(_Partition.evaluate, number) for number in range(len(partition.parts))]
         for part, task in counted(zip(partition.parts, tasks, strict=True), len(tasks)):
@@ -99,13 +108,14 @@ def findings_by_processes(prepared: EvaluationContext, work: EvaluationRequest, 
             else:
                 evaluated += part
             overruns += result.overruns
+            builtin_errors += result.builtin_errors
             found |= partition.entries(result)  # while the processes evaluate others
     if slow := partition.count_overruns(overruns):
         again = [entry for entry in evaluated if entry.pair.policy in slow]
         for entry in again:
             found.pop(partition.number_of(entry.pair), None)
         found |= partition.entries(partition.evaluate_pairs(again))
-    return Findings([found[number] for number in sorted(found)])
+    return Findings([found[number] for number in sorted(found)], builtin_errors)
 
 
 def _unevaluated(lost: Lost) -> Judgement:
@@ -170,14 +180,16 @@ class _Partition:
     def to_result(self, planned: Sequence[PlannedPair], judgements: Iterable[Judgement]) -> _PartResult:
         """Return the findings that the results of pairs lead to."""
         passed, explained = array("Q"), {}
-        for entry, pair in entries_of(replace(self._prepared, planned=planned), judgements):
+        prepared = replace(self._prepared, planned=planned)
+        results = list(islice(judgements, len(planned)))
+        for entry, pair in entries_of(prepared, results):
             if isinstance(entry, Passed):
                 passed.append(self.number_of(pair))
             else:
                 explained[self.number_of(pair)] = _Explained(
                     entry.outcome, entry.denials, entry.unknowns, entry.exemption, entry.location
                 )
-        return _PartResult(passed, explained, Counter())
+        return _PartResult(passed, explained, Counter(), count_builtin_errors(prepared, results))
 
     def entries(self, result: _PartResult) -> dict[int, Entry]:
         """Return the findings by the numbers of their pairs."""

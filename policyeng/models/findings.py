@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from policyeng.errors import UsageError, suggest_nearest
@@ -332,10 +333,17 @@ class Passed(NamedTuple):
 
 
 class Findings(Sequence[Finding]):
-    """Findings in their order; those that pass are made when they are first used."""
+    """Findings in their order; those that pass are made when they are first used.
 
-    def __init__(self, entries: Sequence[Finding | Passed]) -> None:
+    Attributes:
+        builtin_errors: by policy and builtin, how often a builtin failed where that is undefined.
+    """
+
+    def __init__(
+        self, entries: Sequence[Finding | Passed], builtin_errors: Mapping[tuple[str, str], int] = MappingProxyType({})
+    ) -> None:
         self.entries = entries
+        self.builtin_errors = builtin_errors
 
     @classmethod
     def of(cls, findings: Sequence[Finding]) -> Findings:
@@ -362,7 +370,8 @@ class Findings(Sequence[Finding]):
 
     def changed(self, change: Callable[[Finding], Finding]) -> Findings:
         """Return them with those changed that do not pass."""
-        return Findings([entry if isinstance(entry, Passed) else change(entry) for entry in self.entries])
+        entries = [entry if isinstance(entry, Passed) else change(entry) for entry in self.entries]
+        return Findings(entries, self.builtin_errors)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -404,13 +413,17 @@ class Problem(Model):
     Attributes:
         level: `error` means that something could not be decided (exit 2); `warning` changes no exit.
         place: a file, a file and line, an exemption id.
-        kind: what it is about: an exemption, or that no policy applied to anything; `other` for the rest.
+        kind: what it is about: an exemption, that no policy applied to anything, a module that is left out, or
+            builtins that failed and are undefined; `other` for the rest.
     """
 
     level: Literal["error", "warning"]
     message: str
     place: str = ""
-    kind: Annotated[Literal["exemption", "nothing_evaluated", "other"], Checked(_known_kind, before=True)] = "other"
+    kind: Annotated[
+        Literal["exemption", "nothing_evaluated", "left_out", "builtin_errors", "other"],
+        Checked(_known_kind, before=True),
+    ] = "other"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", masked_message(self.message))

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from policyeng.rego.budget import EvaluationLimits
-from policyeng.rego.builtins import IMPURE, load_function
+from policyeng.rego.builtins import IMPURE, BuiltinError, load_function, load_pattern
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.markers import MarkedList, MarkedObject, Undecided, UnknownValue, mark
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "IMPURE",
     "UNDEFINED",
+    "BuiltinError",
     "Compiled",
     "Diagnostic",
     "EvaluationError",
@@ -42,6 +43,7 @@ __all__ = [
     "compile",
     "link",
     "load_function",
+    "load_pattern",
     "mark",
     "parse_module",
     "parse_query",

@@ -7,7 +7,7 @@ what a policy contains is a constant with a name (`k3`). The syntax tree of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -138,6 +138,7 @@ class Compiler:
         print_calls: bool = False,
         inlines: bool = True,
         covers: bool = False,
+        lenient: Collection[str] = (),
     ) -> None:
         """Take the rules and what the checker found about them.
 
@@ -147,11 +148,13 @@ class Compiler:
             data: base data, of which constant references become constants.
             print_calls: write calls of `print`.
             inlines: write small functions in the place of their calls, whose lines they then have.
-            covers: write calls of `COVER` with the file and line of each expression and head that is evaluated.
+            covers: write calls of `COVER` with the file and offset of each expression and head that is evaluated.
+            lenient: the files in which a builtin that fails is undefined, and not an error.
         """
         self.writer: type[_Writer] = _Writer
         self.inlines = inlines
         self.covers = covers
+        self.lenient = lenient
         #: The names that local variables of each function have in the Rego text, for debuggers.
         self.written: dict[str, dict[str, str]] = {}
         self.data = data
@@ -175,7 +178,13 @@ class Compiler:
     def renewed(self, checker: Checker) -> Compiler:
         """Return a compiler of the same rules and form, for what the checker has found since."""
         return Compiler(
-            self.root, checker, self.data, print_calls=self.print_calls, inlines=self.inlines, covers=self.covers
+            self.root,
+            checker,
+            self.data,
+            print_calls=self.print_calls,
+            inlines=self.inlines,
+            covers=self.covers,
+            lenient=self.lenient,
         )
 
     def compile(self) -> Compiled:
@@ -349,7 +358,9 @@ class Compiler:
         arguments = ", ".join(f"a{index}" for index in range(arity))
         is_document = not node.is_rule or bool(node.dynamic)
         is_set = node.is_rule and node.definitions[0].key is not None
-        is_remembered = node.is_function and self.is_remembered(node)
+        # What is remembered would hide how often a builtin fails that is undefined then.
+        is_lenient = any(definition.source.file in self.lenient for definition in node.definitions)
+        is_remembered = node.is_function and not is_lenient and self.is_remembered(node)
         if not node.is_function:
             cache, key = self.cache_of(node), self.scalar(name)
             writer.line(f"def {name}():")
@@ -729,8 +740,7 @@ class _Writer:
 
     def cover(self) -> None:
         if self.compiler.covers:
-            place = self.written_in.file, self.written_in.position(self.offset)[0]
-            self.line(f"COVER({self.compiler.scalar(place)})")
+            self.line(f"COVER({self.compiler.scalar((self.written_in.file, self.offset))})")
 
     @contextmanager
     def in_source(self, definition: Definition) -> Iterator[None]:
@@ -824,6 +834,16 @@ class _Writer:
     def fresh(self, prefix: str = "t") -> str:
         return self.compiler.fresh(prefix)
 
+    @property
+    def is_lenient(self) -> bool:
+        """Whether a builtin that fails is undefined in the text that is being written."""
+        return self.written_in.file in self.compiler.lenient
+
+    def builtin(self, name: str) -> str:
+        """Return the name of the function of a builtin, or of the one that is undefined where the builtin fails."""
+        short = self.compiler.builtin(name)
+        return f"{short}_" if self.is_lenient else short
+
     def require(self, code: str) -> None:
         self.line(f"if not ({code}): {self.fail}")
 
@@ -851,7 +871,8 @@ class _Writer:
         member, collection = _loop_of(body[0])
         if member is None or collection is None or member.name in self.bound or not self.is_bound(collection):
             return False
-        if not self.compiler.is_quick:
+        # An index would hide how often a builtin fails that is undefined then.
+        if not self.compiler.is_quick or self.is_lenient:
             return False
         # What a member is found by depends on it alone and on where the list is from, which other uses have in common,
         # or on something else that they may have in common.
@@ -1236,7 +1257,7 @@ class _Writer:
                 raise NotImplementedError("a modifier of what is no constant path")
             value = modifier.value
             if isinstance(value, Call):
-                targets.append((head, path, f"Function({self.compiler.builtin(operator_name(value) or '')})"))
+                targets.append((head, path, f"Function({self.builtin(operator_name(value) or '')})"))
                 continue
             if isinstance(value, Ref):
                 node = self.compiler.root.find(constant_names(value.path)) if root_name(value) == "data" else None
@@ -1852,13 +1873,13 @@ class _Writer:
             uncached = "_" if not node.is_function and self.compiler.replaced_by(node.path) else ""
             return f"{self.compiler.function_of(node)}{uncached}({arguments})", "", False
         if name in self.compiler.checker.replaced:
-            plain = self.compiler.builtin(name)
+            plain = self.builtin(name)
             return f"call_replaced({self.compiler.scalar(name)}, {plain}, [{arguments}])", "", False
         inline = self.inline(name, inputs, codes)
         if inline is not None:
-            return (*inline, True)
+            return (*inline, not self.is_lenient)
         result = signatures()[name].get("result", {}).get("type", "")
-        return f"{self.compiler.builtin(name)}({arguments})", _RESULTS.get(result, ""), False
+        return f"{self.builtin(name)}({arguments})", _RESULTS.get(result, ""), False
 
     def inlined(self, call: Call, codes: list[str]) -> tuple[str, str, bool] | None:
         """Write the body of a small function in the place of its call; return the code and kind of its value.
@@ -1926,7 +1947,7 @@ class _Writer:
         if name == "count":
             if kinds[0] in {"list", "set", "dict"}:
                 return f"len({codes[0]})", "int"
-            return f"len({codes[0]}) if type({codes[0]}) is list else {self.compiler.builtin(name)}({codes[0]})", "int"
+            return f"len({codes[0]}) if type({codes[0]}) is list else {self.builtin(name)}({codes[0]})", "int"
         if name == "internal.member_2":
             if isinstance(inputs[1], Array | Set) and _is_constant(inputs[1]):
                 found = _constant_value(inputs[1])
@@ -1951,26 +1972,24 @@ class _Writer:
                 f"{codes[0]}.isascii()" if kinds[0] == "str" else f"type({codes[0]}) is str and {codes[0]}.isascii()"
             )
             quick = f"strip({self.scalar(_SPACES)})" if name == "trim_space" else f"{name}()"
-            return f"{codes[0]}.{quick} if {check} else {self.compiler.builtin(name)}({codes[0]})", "str"
+            return f"{codes[0]}.{quick} if {check} else {self.builtin(name)}({codes[0]})", "str"
         if name == "contains":
             checks = [f"type({code}) is str" for code, kind in zip(codes, kinds, strict=True) if kind != "str"]
-            slow = (
-                f" if {' and '.join(checks)} else {self.compiler.builtin(name)}({', '.join(codes)})" if checks else ""
-            )
+            slow = f" if {' and '.join(checks)} else {self.builtin(name)}({', '.join(codes)})" if checks else ""
             return f"{codes[1]} in {codes[0]}{slow}", "bool"
         if name == "object.get" and kinds[1] == "str":
             quick = f"{codes[0]}.get({codes[1]}, {codes[2]})"
-            slow = f"{self.compiler.builtin(name)}({', '.join(codes)})"
+            slow = f"{self.builtin(name)}({', '.join(codes)})"
             return quick if kinds[0] == "dict" else f"{quick} if type({codes[0]}) is dict else {slow}", ""
         if name in {"substring", "array.slice"} and (bounds := _bounds(name, inputs, codes, kinds)):
             kind = "str" if name == "substring" else "list"
-            slow = f"{self.compiler.builtin(name)}({', '.join(codes)})"
+            slow = f"{self.builtin(name)}({', '.join(codes)})"
             return f"{codes[0]}[{bounds}] if type({codes[0]}) is {kind} else {slow}", kind
         if name == "regex.match" and isinstance(inputs[0], Scalar) and isinstance(inputs[0].value, str):
             pattern = self.compiler.pattern(inputs[0].value)
             if pattern is not None:
                 quick = f"bool({pattern}({codes[1]}))"
-                slow = f"{self.compiler.builtin(name)}({', '.join(codes)})"
+                slow = f"{self.builtin(name)}({', '.join(codes)})"
                 return quick if kinds[1] == "str" else f"{quick} if type({codes[1]}) is str else {slow}", "bool"
         if name in _METHODS:
             method, kind = _METHODS[name]
@@ -1978,20 +1997,20 @@ class _Writer:
             quick = f"{codes[0]}.{method}({codes[1]})"
             if not checks:
                 return quick, kind
-            return f"{quick} if {' and '.join(checks)} else {self.compiler.builtin(name)}({', '.join(codes)})", kind
+            return f"{quick} if {' and '.join(checks)} else {self.builtin(name)}({', '.join(codes)})", kind
         if name == "plus" or (name == "minus" and "int" in kinds):
             sign = "+" if name == "plus" else "-"
             checks = [f"type({code}) is int" for code, kind in zip(codes, kinds, strict=True) if kind != "int"]
             quick = f"{codes[0]} {sign} {codes[1]}"
             if checks:
-                quick += f" if {' and '.join(checks)} else {self.compiler.builtin(name)}({', '.join(codes)})"
+                quick += f" if {' and '.join(checks)} else {self.builtin(name)}({', '.join(codes)})"
             return quick, ""
         return None
 
     def walk(self, call: Call) -> None:
         base = self.value(call.arguments[0])
         found = self.fresh()
-        self.loop(f"for {found} in {self.compiler.builtin('walk')}({base}):")
+        self.loop(f"for {found} in {self.builtin('walk')}({base}):")
         if len(call.arguments) > 1:
             self.match(call.arguments[1], found)
 

@@ -455,6 +455,8 @@ class MarkedThread(Thread):
         finally:
             self.recorder.end()
             space.update(before)
+            if self.ignored:
+                self._program.clear()
 
     def _enter(self, modifiers: list[tuple[str, list[str], Value]]) -> tuple[Value, ...]:
         space = self.globals

@@ -6,7 +6,7 @@ expression as it is written; the expressions that the resolver made of its parts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -205,16 +205,16 @@ class ExplainedCompiler(HandledCompiler):
         owners: the extent of the expression that one which the resolver made belongs to, by file and extent.
     """
 
-    def __init__(self, root: DataNode, checker: Checker, data: Value) -> None:
+    def __init__(self, root: DataNode, checker: Checker, data: Value, *, lenient: Collection[str] = ()) -> None:
         """Take the rules, with ordered bodies, and what the checker found about them."""
-        super().__init__(root, checker, data, inlines=False)
+        super().__init__(root, checker, data, inlines=False, lenient=lenient)
         self.writer = _ExplainedWriter
         self.steps: list[Step] = []
         self.owners: dict[tuple[str, int, int], tuple[int, int]] = {}
 
     def renewed(self, checker: Checker) -> Compiler:
         """Return a compiler of the same rules and form, for what the checker has found since."""
-        return ExplainedCompiler(self.root, checker, self.data)
+        return ExplainedCompiler(self.root, checker, self.data, lenient=self.lenient)
 
     def place_of(self, path: tuple[str, ...]) -> tuple[str, int]:
         """Return the file and line of a rule."""
@@ -385,7 +385,7 @@ class ExplainedProgram:
             ValueError: the program was loaded without its rules.
         """
         plain = program.linked.compiler
-        compiler = ExplainedCompiler(plain.root, plain.checker, plain.data)
+        compiler = ExplainedCompiler(plain.root, plain.checker, plain.data, lenient=plain.lenient)
         self._linked = Linked(plain.root, plain.checker, compiler)
         self._compiled = compiler.compile()
 

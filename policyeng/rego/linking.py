@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
@@ -23,9 +23,9 @@ from policyeng.rego.compiler import Compiler, length_of
 from policyeng.rego.errors import LIMIT_ERROR, Diagnostic, ModuleText, RegoError, remember_text
 from policyeng.rego.parser import SPLIT_HINT, parse_module, parse_query
 from policyeng.rego.program import Program
-from policyeng.rego.resolver import Definition, resolve_module, resolve_query
+from policyeng.rego.resolver import Definition, resolve_body, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
-from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
+from policyeng.rego.syntax import Body, Module, Var, constant_names, pattern_variables, root_name, walk
 from policyeng.rego.thread import Cover, Print
 from policyeng.rego.tree import DataNode, build_tree, conflicts, data_conflicts
 from policyeng.rego.values import Value
@@ -69,7 +69,9 @@ class Linked:
 
         plain = self.compiler
         with _limited(self.limits):
-            return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
+            return HandledCompiler(
+                plain.root, plain.checker, plain.data, inlines=plain.inlines, lenient=plain.lenient
+            ).compile()
 
     def compile_part(self, path: tuple[str | int, ...]) -> list[CodeType]:
         """Return the code that evaluates a part of a set or object alone, where a path leads to one and it is new."""
@@ -94,7 +96,18 @@ class Linked:
             RegoError: the query is not well formed.
         """
         source = ModuleText("query", query)
-        body, variables = resolve_query(parse_query(query), source)
+        return self._compile_resolved(source, *resolve_query(parse_query(query), source))
+
+    def compile_body(self, body: Body, module: Module) -> tuple[list[CodeType], str, Compiled | None]:
+        """Compile a query in the words of a module of the program, as parsed; see `compile_query`."""
+        node = self.root.find(constant_names(module.package.path))
+        siblings = [name for name, child in node.children.items() if _has_rules(child)] if node is not None else []
+        names = {node.name for node in walk(body) if isinstance(node, Var)}
+        return self._compile_resolved(module.source, *resolve_body(body, module, siblings, signatures(), names))
+
+    def _compile_resolved(
+        self, source: ModuleText, body: Body, variables: dict[str, str]
+    ) -> tuple[list[CodeType], str, Compiled | None]:
         checker = self.checker
         checker.faults = []
         replaced = set(checker.replaced)
@@ -116,6 +129,13 @@ class Linked:
             recompiled = self.compiler.compile()
         code, name = self.compiler.compile_query(source, body, variables)
         return code, name, recompiled
+
+
+def _has_rules(node: DataNode) -> bool:
+    """Return whether a name of a package is one of its rules, and not a package below it."""
+    if node.definitions or node.dynamic:
+        return True
+    return not node.is_package and any(map(_has_rules, node.children.values()))
 
 
 def compile_modules(
@@ -155,6 +175,7 @@ def link(
     print_: Print | None = None,
     cover: Cover | None = None,
     names: Mapping[str, str] | None = None,
+    lenient: Collection[str] = (),
     limits: EvaluationLimits = UNLIMITED,
     has_time: bool = False,
 ) -> Program:
@@ -169,6 +190,7 @@ def link(
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
         cover: called with the place of each expression and head that is evaluated.
         names: how errors of evaluations name files, where it is not as parsed.
+        lenient: the files in which a builtin that fails is undefined, as without OPA's `strict-builtin-errors`.
         limits: of what is compiled.
         has_time: evaluations are given a time, which `time.now_ns()` returns.
 
@@ -186,6 +208,7 @@ def link(
             types=types,
             prints=print_ is not None,
             covers=cover is not None,
+            lenient=frozenset(lenient),
             has_time=has_time,
         )
         compiled = compiler.compile()
@@ -194,7 +217,15 @@ def link(
 
 
 def _compiler_of(
-    modules: list[Module], data: Value, *, strict: bool, types: bool, prints: bool, covers: bool, has_time: bool
+    modules: list[Module],
+    data: Value,
+    *,
+    strict: bool,
+    types: bool,
+    prints: bool,
+    covers: bool,
+    lenient: Collection[str],
+    has_time: bool,
 ) -> Compiler:
     """Check modules and return what compiles them."""
     annotations = Annotations(modules)
@@ -239,4 +270,4 @@ def _compiler_of(
             raise RegoError(*faults)
     # Debuggers, coverage and readers of what is printed expect small functions where they are written.
     inlines = not prints and not covers and sys.gettrace() is None
-    return Compiler(root, checker, data, print_calls=prints, inlines=inlines, covers=covers)
+    return Compiler(root, checker, data, print_calls=prints, inlines=inlines, covers=covers, lenient=lenient)

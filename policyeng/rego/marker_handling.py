@@ -8,7 +8,7 @@ others.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -46,9 +46,11 @@ from policyeng.rego.values import Value
 class HandledCompiler(Compiler):
     """Compiles the rules of a program to the form that handles markers."""
 
-    def __init__(self, root: DataNode, checker: Checker, data: Value, *, inlines: bool = True) -> None:
+    def __init__(
+        self, root: DataNode, checker: Checker, data: Value, *, inlines: bool = True, lenient: Collection[str] = ()
+    ) -> None:
         """Take the rules, with ordered bodies, and what the checker found about them."""
-        super().__init__(root, checker, data, inlines=inlines)
+        super().__init__(root, checker, data, inlines=inlines, lenient=lenient)
         self.writer = _HandledWriter
 
     def is_remembered(self, node: DataNode) -> bool:  # noqa: ARG002  # as of the other form
@@ -281,7 +283,7 @@ class _HandledWriter(_Writer):
         if name == "object.get":
             return None
         if name == "count":
-            return f"{self.compiler.builtin(name)}({codes[0]})", "int"
+            return f"{self.builtin(name)}({codes[0]})", "int"
         return super().inline(name, inputs, codes)
 
     def inlined(self, call: Call, codes: list[str]) -> tuple[str, str, bool] | None:

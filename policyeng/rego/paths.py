@@ -10,6 +10,11 @@ from functools import lru_cache
 #: A part of a reference: a name behind a dot, or a text or an index in brackets.
 _PART = re.compile(r'\.([A-Za-z_][A-Za-z_0-9]*+)|\[("(?:[^"\\]++|\\.)*+"|0|[1-9][0-9]*+)\]')
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*+")
+#: Names that are in brackets, because they are keywords.
+_KEYWORDS = frozenset(
+    {"as", "contains", "default", "else", "every", "false", "if", "import", "in", "not", "null", "package", "some"}
+    | {"true", "with"}
+)
 
 
 @lru_cache(maxsize=4096)
@@ -46,7 +51,9 @@ def write_path(path: Iterable[str]) -> str:
 
 def write_part(name: str) -> str:
     """Return a name of a path with the dot or the brackets that it needs."""
-    return f".{name}" if _NAME.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
+    return (
+        f".{name}" if _NAME.fullmatch(name) and name not in _KEYWORDS else f"[{json.dumps(name, ensure_ascii=False)}]"
+    )
 
 
 def split_package(package: str) -> tuple[str, ...]:

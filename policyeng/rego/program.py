@@ -8,6 +8,7 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING
 
+from policyeng.rego.budget import UNLIMITED, EvaluationLimits
 from policyeng.rego.builtins import load_function
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from policyeng.rego.clock_thread import ClockThread
     from policyeng.rego.decided_results import DecidedResult, HandledThread, MarkedThread
     from policyeng.rego.linking import Linked
+    from policyeng.rego.syntax import Body, Module
 
 
 class Program:
@@ -207,17 +209,38 @@ class Program:
         """
         with self._lock:
             if query not in self._queries:
-                self._queries[query] = self._compile(query)
+                self._queries[query] = self._compile(lambda linked: linked.compile_query(query), query)
             name = self._queries[query]
+        return self._solve(name, input, time=time)
+
+    def solutions(self, body: Body, module: Module, limits: EvaluationLimits = UNLIMITED) -> list[dict[str, Value]]:
+        """Return the values of the variables of a query, written in the words of a module, for each of its solutions.
+
+        Args:
+            body: the query, as parsed.
+            module: of this program, as parsed: names mean what they mean there.
+            limits: of the evaluation.
+
+        Raises:
+            RegoError: the query cannot be compiled.
+            EvaluationError: a builtin, a conflict or a limit ended it.
+        """
+        with self._lock:
+            name = self._compile(lambda linked: linked.compile_body(body, module), "")
+        return self._solve(name, UNDEFINED, limits)
+
+    def _solve(
+        self, name: str, input_: Value, limits: EvaluationLimits = UNLIMITED, time: str | None = None
+    ) -> list[dict[str, Value]]:
         thread = self.thread()
         self._load_later(thread)
-        thread.begin(input, time=time)
+        thread.begin(input_, limits, time)
         return list(thread.call(thread.globals[name]))
 
-    def _compile(self, query: str) -> str:
+    def _compile(self, compile_: Callable[[Linked], tuple[list[CodeType], str, Compiled | None]], query: str) -> str:
         if self._linked is None:
             raise RegoError(Diagnostic("query", "this program answers no queries", ModuleText("query", query), 0))
-        code, name, recompiled = self._linked.compile_query(query)
+        code, name, recompiled = compile_(self._linked)
         if recompiled is not None:
             self.compiled = recompiled
             self._local = threading.local()

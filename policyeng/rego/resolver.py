@@ -146,11 +146,30 @@ def resolve_query(body: Body, source: ModuleText) -> tuple[Body, dict[str, str]]
     Raises:
         RegoError: names that OPA refuses.
     """
-    package = Ref(0, 0, Var(0, 0, "data"), [])
-    module = Module(source, 1, package, [], [], [])
-    resolver = _Resolver(module, (), (), strict=False)
+    return resolve_body(body, Module(source, 1, Ref(0, 0, Var(0, 0, "data"), []), [], [], []), (), ())
+
+
+def resolve_body(
+    body: Body, module: Module, siblings: Iterable[str], builtins: Iterable[str], used: Iterable[str] = ()
+) -> tuple[Body, dict[str, str]]:
+    """Resolve a query in the words of a module: its package and its imports.
+
+    Args:
+        body: the query.
+        module: as parsed.
+        siblings: as for `resolve_module`.
+        builtins: as for `resolve_module`.
+        used: names of declared variables that the query may leave unused.
+
+    Returns:
+        its body, and the names of its variables by how they are written.
+
+    Raises:
+        RegoError: names that OPA refuses.
+    """
+    resolver = _Resolver(module, siblings, builtins, strict=False)
     scope = _NameScope(None, _declared(body))
-    resolved = resolver.body(body, scope)
+    resolved = resolver.body(body, scope, used)
     if resolver.faults:
         raise RegoError(*resolver.faults)
     return resolved, {name: entry.name for name, entry in scope.names.items() if not name.startswith("$")}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
+from policyeng.named import NamedTuple
 from policyeng.rego.budget import spend
 from policyeng.rego.errors import ModuleText
 from policyeng.rego.lexer import Comment
@@ -394,16 +395,36 @@ def pattern_variables(term: Term) -> Iterator[Var]:
                 yield from pattern_variables(part)
 
 
-def lines_of(module: Module) -> set[int]:
-    """Return the lines that coverage counts, as OPA does: those on which an expression or a head begins.
+class CoveredPlace(NamedTuple):
+    """A head or an expression, for coverage.
 
-    Declarations do not count, nor does the body `true` of a rule that has none.
+    Attributes:
+        offset: where it begins in its module; the compiler reports it under this number.
+        lines: those that its text is on.
+        is_required: whether it counts as missed where nothing evaluates it; a declaration does not.
     """
+
+    offset: int
+    lines: range
+    is_required: bool = True
+
+
+def covered_places(module: Module) -> Iterator[CoveredPlace]:
+    """Yield what coverage counts, as OPA does: heads and expressions, but not the body of a rule that has none."""
+    line_of = module.source.position
     rules = [node for node in walk(module.rules) if isinstance(node, Rule)]
     implied = {id(expression) for rule in rules if rule.implied_body for expression in rule.body}
-    expressions = (
-        node
-        for node in walk(module.rules)
-        if isinstance(node, Expr) and id(node) not in implied and not isinstance(node.value, Some | SomeIn)
-    )
-    return {module.source.position(node.start)[0] for node in (*rules, *expressions)}
+    for rule in rules:
+        # A further body of a rule begins behind the head, which counts with the first one.
+        end = max(node.end - 1 for node in (rule.head, rule.head.key, rule.head.value) if node is not None)
+        last = max(end, rule.start) if rule.start <= rule.head.start else rule.start
+        yield CoveredPlace(rule.start, range(line_of(rule.start)[0], line_of(last)[0] + 1))
+    for node in walk(module.rules):
+        if isinstance(node, Expr) and not (node.generated or id(node) in implied or isinstance(node.value, Some)):
+            lines = range(line_of(node.start)[0], line_of(max(node.start, node.end - 1))[0] + 1)
+            yield CoveredPlace(node.start, lines, not isinstance(node.value, SomeIn))
+
+
+def lines_of(module: Module) -> set[int]:
+    """Return the lines on which an expression or a head begins, for tools that count whole lines."""
+    return {place.lines[0] for place in covered_places(module) if place.is_required}

@@ -33,7 +33,7 @@ _EVALUATION_ERRORS = (*ERRORS, BudgetExceededError)
 
 #: Called with the file and line of a `print`, and for each argument a list of its value, empty if there is none.
 Print = Callable[[str, int, list[list[Value]]], None]
-#: Called with the file and line of an expression, or of the head of a rule, each time that it is evaluated.
+#: Called with the file and offset of an expression, or of the head of a rule, each time that it is evaluated.
 Cover = Callable[[tuple[str, int]], None]
 
 
@@ -69,6 +69,7 @@ class Thread:
     Attributes:
         globals: of the compiled code; the name of a rule's function is in `Compiled.rules`.
         kept: what callers keep with it.
+        ignored: by name, the builtins that failed since `begin` in files that are lenient.
     """
 
     #: Whether it evaluates the whole of what it is asked for several parts of.
@@ -90,6 +91,8 @@ class Thread:
         self._data = data
         self.replacements: dict[str | tuple[str, ...], Value] = {}
         self.kept: dict[int, Any] = {}
+        #: The builtins that failed in this evaluation where that is undefined, once for each call.
+        self.ignored: list[str] = []
         #: How much of the code of queries it has.
         self.loaded = 0
         self.time: Value = None
@@ -176,11 +179,25 @@ class Thread:
         for name, short in compiled.builtins.items():
             if short not in self.globals:
                 self.globals[short] = self.now if name == NOW else load_function(name)
+                self.globals[f"{short}_"] = self._forgiving(name, short)
         for text, short in compiled.patterns.items():
             if short not in self.globals:
                 self.globals[short] = self._compiled_later(text, short)
         for module in code:
             exec(module, self.globals)  # noqa: S102  # made by the compiler from its own names and constants
+
+    def _forgiving(self, name: str, short: str) -> Callable[..., Value]:
+        """Return a builtin that is undefined where the builtin of a name fails, and counts that."""
+        space, ignored = self.globals, self.ignored
+
+        def evaluate(*arguments: Value) -> Value:
+            try:
+                return space[short](*arguments)
+            except BuiltinError:
+                ignored.append(name)
+                return UNDEFINED
+
+        return evaluate
 
     def _compiled_later(self, text: str, short: str) -> Callable[[str], object]:
         def compile_and_match(subject: str) -> object:
@@ -230,6 +247,10 @@ class Thread:
         self.time = time
         space["CACHE"].clear()
         self._part_counts.clear()
+        if self.ignored:
+            # What was ignored counts in every evaluation that needs it, so it must not be remembered.
+            self.ignored.clear()
+            space["PROGRAM"].clear()
         if weights.weighed:
             weights.forget(space["PROGRAM"].values())
         steps.used, steps.limit = 0, limits.steps

@@ -10,7 +10,7 @@ from policyeng.rego.errors import Diagnostic
 from policyeng.rego.paths import write_part
 from policyeng.rego.resolver import COMPILE_ERROR, TYPE_ERROR, Definition
 from policyeng.rego.syntax import Number, Scalar, Term
-from policyeng.rego.values import Value
+from policyeng.rego.values import Value, to_text
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ def path_text(path: Iterable[Term | str]) -> str:
         if name is None:
             text += "[_]" if not hasattr(part, "name") else f"[{part.name.partition('@')[0] or '_'}]"
         else:
-            text += write_part(name) if isinstance(name, str) else f'["{name}"]'
+            text += write_part(name) if isinstance(name, str) else f"[{to_text(name)}]"
     return text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement
 
@@ -10,6 +10,7 @@ from policyeng.bundle import Bundle
 from policyeng.models import JsonObject
 from policyeng.report.escaping import visible
 from policyeng.report.junit import add_case, junit_text, set_counts
+from policyeng.testing.failing_expressions import FailingExpression
 from policyeng.testing.rego_tests import UnitTest
 from policyeng.testing.runner import CaseRun
 
@@ -22,6 +23,22 @@ def text_of_lines(lines: Iterable[str]) -> str:
 def bundle_object(bundle: Bundle) -> JsonObject:
     """Return the name, revision and digest of a bundle for JSON."""
     return {"name": bundle.name, "revision": bundle.revision, "digest": bundle.digest}
+
+
+def lines_of_expression(expression: FailingExpression | None) -> list[str]:
+    """Return the lines that show where a test fails, and with which values."""
+    if expression is None:
+        return []
+    values = (f"  {text}: {value}" for text, value in expression.values.items())
+    return [f"{expression.file}:{expression.line}: {expression.text}", *values]
+
+
+def _results(test: UnitTest) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the outcome and the reason of each case of a test, or of the test itself."""
+    for case in test.cases:
+        yield f"{test.name}[{case.name}]", case.outcome, "\n".join(lines_of_expression(case.expression))
+    if not test.cases:
+        yield test.name, test.outcome, "\n".join(filter(None, [test.reason, *lines_of_expression(test.expression)]))
 
 
 _ELEMENTS = {"failed": "failure", "error": "error", "skipped": "skipped"}
@@ -39,7 +56,8 @@ def render(runs: Iterable[CaseRun], tests: Iterable[UnitTest] = ()) -> str:
     for package, members in groupby(tests, key=lambda test: test.package):
         suite = SubElement(root, "testsuite", name=package)
         for test in members:
-            result, place = _ELEMENTS.get(test.outcome, ""), {"file": test.file, "line": str(test.line)}
-            add_case(suite, package, test.name, result, test.reason, **place)
+            place = {"file": test.file, "line": str(test.line)}
+            for name, outcome, reason in _results(test):
+                add_case(suite, package, name, _ELEMENTS.get(outcome, ""), reason, **place)
         set_counts(suite, "failures", "errors", "skipped")
     return junit_text(root)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -84,12 +84,13 @@ class PreparedCase:
         return self.case.as_of or DEFAULT_AS_OF
 
 
-def run_cases(bundle: Bundle, only: str = "") -> Iterator[CaseRun]:
+def run_cases(bundle: Bundle, only: str = "", begin: Callable[[str], None] | None = None) -> Iterator[CaseRun]:
     """Run every case and every absent test of every active policy, in the order of the policies.
 
     Args:
         bundle: the policies.
         only: if given, the name of the cases to run.
+        begin: called with the policy and the name of each case before it runs.
 
     Raises:
         BundleError: a `cases.yaml` is not well formed.
@@ -104,6 +105,8 @@ def run_cases(bundle: Bundle, only: str = "") -> Iterator[CaseRun]:
         for prepared in (*prepared_cases(policy, file, baselines), *prepared_absences(alone, policy, file, baselines)):
             if only not in ("", prepared.name):
                 continue
+            if begin is not None:
+                begin(f"{policy.id} {prepared.name}")
             reason = _explain_failure(alone, policy, prepared)
             place = str(policy.cases), _line_of(policy, prepared) if reason else 0
             yield CaseRun(policy.id, prepared.name, prepared.expected, reason, *place, _describe_edit(prepared))
