@@ -504,11 +504,10 @@ def compile_bundle(bundle: Bundle) -> CompiledBundle:
         EngineError: a module of ours does not compile.
     """
     digest, compiled = _USED.get()
-    return (
-        compiled
-        if compiled is not None and bundle.digest == digest
-        else _program(ProgramKey(bundle, types=_CHECKS_TYPES.get() or bool(bundle.foreign)))
-    )
+    if compiled is not None and bundle.digest == digest:
+        return compiled
+    # OPA refuses what its authors may not have tested here.
+    return _program(ProgramKey(bundle, types=_CHECKS_TYPES.get() or bool(bundle.foreign)))
 
 
 def compile_rego(bundle: Bundle) -> rego.Program:
