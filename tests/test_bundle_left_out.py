@@ -95,6 +95,15 @@ def test_a_builtin_that_fails_is_undefined_in_lenient_files(expression: str) -> 
 LENIENT = {"main.rego": 'package main\n\ndeny contains "a" if not to_number(input.a)\n'}
 
 
+def test_a_refused_builtin_stays_an_error_in_lenient_files() -> None:
+    """It is no builtin that fails, so `not` of it is not true."""
+    rules = "package p\n\na if not b\n\nb if time.now_ns() == 1\n"
+    program = link([parse_module("m.rego", rules, 1)], {}, lenient={"m.rego"}, has_time=True)
+
+    with pytest.raises(EvaluationError, match=r"time\.now_ns is refused"):
+        program.query("data.p.a")
+
+
 @pytest.mark.parametrize("engine", ["embedded", "opa"])
 @pytest.mark.parametrize(
     ("files", "outcome"),
@@ -196,6 +205,35 @@ def test_a_rule_of_which_a_part_is_left_out_passes_nothing(tmp_path: Path) -> No
 
     assert denied.startswith("fail whole the module cannot be compiled: ")
     assert undecided.startswith("error the module cannot be compiled: ")
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome", "line"),
+    [
+        ("main.deny", "fail", "undefined to_number(input.n) > 1"),
+        ('hooks["test.target"].deny', "error", "The policy was not evaluated: the module cannot be compiled"),
+        ('hooks["test.target"].sub.deny', "error", "The policy was not evaluated: the module cannot be compiled"),
+        ("no_package.no-package", "error", "The policy was not evaluated: the module cannot be compiled"),
+    ],
+)
+def test_findings_are_explained_where_modules_are_left_out(
+    policy: str, outcome: str, line: str, tmp_path: Path
+) -> None:
+    """What is left is explained, with builtins that fail as undefined, and what is left out has its reason."""
+    files = {
+        "main.rego": 'package main\ndeny contains "n" if to_number(input.n) > 1\ndeny contains "k" if input.k == 1\n',
+        "hook.rego": 'package hooks["test.target"]\ndeny contains "h" if nothing(input.n)\n',
+        "sub.rego": 'package hooks["test.target"].sub\ndeny contains "s" if 1 = = 2\n',
+        "no-package.rego": " no module (\n",
+    }
+    write(tmp_path / "p", files)
+    document = tmp_path / "x.json"
+    document.write_text('{"n": "text", "k": 1}', encoding="utf-8")
+
+    done = policyeng("explain", "--policy", str(tmp_path / "p"), policy, str(document))
+
+    assert f"{policy}  {outcome}" in done.stdout
+    assert line in done.stdout
 
 
 def test_a_library_without_dependents_is_a_problem(tmp_path: Path) -> None:

@@ -139,7 +139,9 @@ def _finding_lines(explanation: FindingExplanation, width: int, *, verbose: bool
     yield from node_lines(explanation.nodes, width, verbose=verbose)
     if not explanation.is_whole:
         yield "... the evaluation is too long to show all of it"
-    if not explanation.nodes:
+    if not explanation.nodes and finding.outcome is Outcome.ERROR:
+        yield from (f"The policy was not evaluated: {visible(reason.msg)}" for reason in finding.unknowns)
+    elif not explanation.nodes:
         yield "The policy was not evaluated, because it is not known whether it applies to the resource."
     yield from list_decisive(explanation, width)
 
