@@ -39,7 +39,7 @@ KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernet
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test test-slow thorough packages setup setup-tests lint prose rego python conformance collections wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
+.PHONY: check test test-slow attack thorough packages setup setup-tests lint prose rego python conformance collections wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
 	advisories sbom pin-images clean
 
 check: setup
@@ -70,6 +70,11 @@ packages:
 	[ -z "$$missing" ] || { echo "== installing$$missing"; sudo=$$([ "$$(id -u)" -eq 0 ] || echo sudo); \
 		$$sudo apt-get update --quiet=2 && $$sudo env DEBIAN_FRONTEND=noninteractive \
 			apt-get install --yes --quiet=2 --no-install-recommends $$missing >/dev/null; }
+
+# What attacks found once, in less than two minutes; all of it is part of the tests above.
+attack: setup-tests
+	$(call say,reproductions of attacks)
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m attack
 
 # Before a release, or after a change to what draws: half an hour.
 thorough: export THOROUGH_TESTS := 1

@@ -129,6 +129,7 @@ def test_what_stays_wrong_is_reported_and_costs_only_itself(response: Response, 
 _PACKED = gzip.compress(b'{"value": ["' + b"a" * 20_000_000 + b'"]}')
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("response", "reason"),
     [
@@ -170,6 +171,7 @@ def endless_pages(azure: Azure) -> Fault:
     )
 
 
+@pytest.mark.attack
 def test_pages_without_end_are_read_until_the_deadline() -> None:
     """What was read until then is there, and everything that was not is stated."""
     azure = estate()
@@ -193,6 +195,7 @@ def test_pages_without_end_are_read_up_to_a_number_of_them() -> None:
     assert line == f"{TYPE}/computes at {WORKSPACE}: there are more than 20 further pages"
 
 
+@pytest.mark.attack
 def test_all_answers_together_have_a_limit() -> None:
     """Many answers below the limit of one do not add up to more."""
     azure = estate()

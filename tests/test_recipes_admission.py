@@ -200,6 +200,7 @@ def all_committed(repository: Repository, files: dict[str, str]) -> subprocess.C
     return repository.run("git add --force -A; git commit -q -m change")
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("name", HIDING)
 def test_nothing_in_a_push_hides_a_file_from_the_hook(repository: Repository, server: Path, name: str) -> None:
     """Neither ignore rules nor folders, suffixes, attributes or a configuration."""
@@ -228,6 +229,7 @@ POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\ns
 SUBMODULE = "git update-index --add --cacheinfo 160000,1111111111111111111111111111111111111111,infra/modules"
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("script", "reason"),
     [

@@ -120,6 +120,7 @@ def _steps(module: str) -> int:
         return steps.used
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("name", LINES)
 def test_compiling_takes_steps_in_proportion_to_the_lines(name: str) -> None:
     """Eight times as many lines take about eight times as many steps."""
