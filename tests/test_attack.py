@@ -33,7 +33,7 @@ ML = "Microsoft.MachineLearningServices"
 OPEN = json.dumps(WORKSPACE).replace('"publicNetworkAccess": "Disabled"', '"publicNetworkAccess": "Enabled"')
 OPENED: JsonObject = json.loads(OPEN)
 SCHEMA = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
-ASO = {
+ASO: JsonObject = {
     "apiVersion": "machinelearningservices.azure.com/v1api20240401",
     "kind": "Workspace",
     "metadata": {"name": "ws", "namespace": "ml"},
@@ -181,7 +181,7 @@ ROWS = {
     "a pattern that backtracks over braces": Row(
         {"m.yaml": json.dumps({**ASO, "spec": {**ASO["spec"], "description": "{{" * 20_000}})},
         "check m.yaml",
-        (1,),  # type: ignore[dict-item]  # `spec` is a mapping
+        (1,),
     ),
     "a pattern that backtracks over a text without secrets": Row(
         {"s.json": edited(('"Standard_M128ms"', f'"{LONG}"'))}, "check s.json", (1, 2)
@@ -301,7 +301,7 @@ ROWS = {
     "a command that a plan runs, in a check": Row(beside("p.json", RUNS_A_COMMAND), STRICT, (1,), "runs a command"),
     "an overlay that is not rendered": Row(
         {
-            "base/w.yaml": json.dumps({**ASO, "spec": {**ASO["spec"], "publicNetworkAccess": "Disabled"}}),  # type: ignore[dict-item]  # as above
+            "base/w.yaml": json.dumps({**ASO, "spec": {**ASO["spec"], "publicNetworkAccess": "Disabled"}}),
             "over/kustomization.yaml": "resources: [../base]\npatches: [{path: p.yaml}]\n",
             "over/p.yaml": "- {op: replace, path: /spec/publicNetworkAccess, value: Enabled}\n",
         },
