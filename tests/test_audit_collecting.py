@@ -90,7 +90,7 @@ def parts(*inputs: str | Path) -> list[tuple[str, int | None, list[str]]]:
 def test_each_file_of_a_directory_is_a_part_by_its_path(tmp_path: Path) -> None:
     """Also in folders; other documents are on the ledger."""
     text = SNAPSHOT.decode()
-    write(tmp_path, {"a/w.json": text, "b.yaml": text, "notes.json": '{"a": 1}', "README.md": "x", ".git/c.json": text})
+    write(tmp_path, {"a/w.json": text, "b.yaml": text, "notes.json": '{"a": 1}', "README.md": "x", ".git/config": "x"})
     found = parts(tmp_path)
     assert [part[:2] for part in found] == [("a/w.json", 1), ("b.yaml", 1), ("notes.json", None)]
     *_, last = parts_of(EstateSettings(name="e", inputs=(str(tmp_path),)), load_bundle().wanted)
