@@ -51,7 +51,8 @@ _YAML_COMMENTS = lazy_pattern(
 #: The beginnings of JSON; `{{`, `{%` and `[![` begin templates of other languages and Markdown.
 _JSON = lazy_pattern(rb"\{\s*+(?:[^{%#]|\Z)|\[\s*+(?:[\[{\"'\]/&#]|!(?!\[)|\Z)")
 #: The beginnings of YAML, or of another list or mapping; the first document of a stream can be any text.
-_YAML = lazy_pattern(rb"[&!?\[{]|-[ \t\r\n]|[^\n]*?:(?:\s|\Z)")
+#: Without `\A`, a search would look at the rest of a line from each of its bytes.
+_YAML = lazy_pattern(rb"\A(?:[&!?\[{]|-[ \t\r\n]|[^\n]*?:(?:\s|\Z))")
 _NEXT_DOCUMENT = lazy_pattern(rb"^(?:---|\.\.\.)(?:\s|\Z)|[\r\x85\xa8\xa9]---(?:\s|\Z)", re.MULTILINE)
 
 #: Words of Azure CLI files without a `$schema`: each kind has one of them. The structure decides.
