@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from policyeng import rego
 from policyeng.rego.markers import show
+from policyeng.rego.paths import write_path
 from policyeng.rego.values import equal
 from tests.rego_programs import Program
 
@@ -120,10 +121,7 @@ def check_program(program: Program, seed: int) -> Tally:
     random = Random(f"{program.name} {seed}")  # noqa: S311  # nothing here is secret
     both = compiled.compiled.rules.keys() & compiled.compile_handled().rules.keys()
     paths = [path for path in compiled.compiled.rules if path in both and path[:1] == (program.name,)]
-    paths = [
-        path for path in paths if path not in compiled.compiled.functions and not any("." in part for part in path)
-    ]
-    names = [".".join(("data", *path)) for path in paths]
+    names = [write_path(path) for path in paths if path not in compiled.compiled.functions]
     values = [*ODD, "b", "abc", 2, 3, *(find(program.input, place) for place in pointers(program.input))]
     for marking in [Marking.draw(random, program.input, 3) for _ in range(3)]:
         documents = [marking.substitute(random, values) for _ in range(5)]
