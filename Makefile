@@ -74,7 +74,7 @@ packages:
 # What attacks found once, in less than two minutes; all of it is part of the tests above.
 attack: setup-tests
 	$(call say,reproductions of attacks)
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m attack
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m attack $$(grep -l 'mark\.attack' tests/test_*.py)
 
 # Before a release, or after a change to what draws: half an hour.
 thorough: export THOROUGH_TESTS := 1
