@@ -227,7 +227,7 @@ def test_secrets_are_masked() -> None:
         (["eval", "x :="], 3, "unexpected end of file"),
         (["eval", 'to_number("x")'], 3, "to_number"),
         (["eval"], 3, "give either a query or --interactive"),
-        (["eval", "1", "--input", REGULATED, "--resource", "nobody"], 3, "no resource is called `nobody`"),
+        (["eval", "1", "--input", REGULATED, "--resource", "missing"], 3, "no resource is called `missing`"),
         (["explain", "AML-NET-01", REGULATED], 3, "there is no policy `AML-NET-01`; did you mean"),
         (["explain", "AML-NET-001", "samples/workspaces/compliant.json"], 2, "passes for each resource"),
         (["explain", "AML-NET-001", "missing.json"], 2, "cannot be read"),

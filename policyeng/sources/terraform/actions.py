@@ -110,7 +110,7 @@ def _resolve(instance: Instance) -> Instance:
 
 
 def list_replaced(instances: Iterable[Instance], plan: JsonObject) -> set[tuple[str, str]]:
-    """Return id and pointer of each resource that the plan leaves as it is, but that an action puts anew.
+    """Return id and pointer of each resource that the plan leaves as it is, but that an action writes again.
 
     If the plan changes such a resource, too, it does not state which change is the last one.
     """
