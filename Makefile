@@ -71,7 +71,7 @@ packages:
 		$$sudo apt-get update --quiet=2 && $$sudo env DEBIAN_FRONTEND=noninteractive \
 			apt-get install --yes --quiet=2 --no-install-recommends $$missing >/dev/null; }
 
-# What attacks found once, in less than two minutes; all of it is part of the tests above.
+# What attacks found once, in less than two minutes; all of it is part of the tests above. Collecting all tests would take a minute more.
 attack: setup-tests
 	$(call say,reproductions of attacks)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m attack $$(grep -l 'mark\.attack' tests/test_*.py)

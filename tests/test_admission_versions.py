@@ -224,6 +224,7 @@ def decided(document: JsonObject, *, strict: bool = False) -> tuple[bool, list[s
     return response["allowed"], denied
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("version", [OLD, NEW, "v1beta20210701", f"{OLD}storage", "v20990101"])
 def test_an_open_workspace_is_refused_in_every_version_and_a_closed_one_is_not(version: str, strict: bool) -> None:
@@ -245,6 +246,7 @@ def test_a_field_that_a_version_does_not_have_is_not_read_in_it() -> None:
     assert decided(review_of("CREATE", workspace(OLD, "Enabled", kind="Project"))) == (False, ["AML-NET-001"])
 
 
+@pytest.mark.attack
 def test_only_an_update_of_the_status_is_not_looked_at() -> None:
     """It leaves the object as it is; a creation does not, whatever it claims to be of."""
     opened, closed = workspace(NEW, "Enabled"), workspace(NEW, "Disabled")
@@ -260,6 +262,7 @@ def test_only_an_update_of_the_status_is_not_looked_at() -> None:
 PLACEHOLDERS = ["${X}", "{{x}}", "<x>", "$X", "__X__", "$(X)"]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("text", PLACEHOLDERS)
 def test_objects_of_the_api_server_have_no_placeholders(text: str) -> None:
     """Text is text; in a file it is filled in by a tool, and the value is unknown."""

@@ -147,6 +147,7 @@ def test_a_statement_and_a_lock_have_limits(postgres: Postgres, monkeypatch: pyt
         assert store.head() is None
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_the_files_of_a_store_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     """The database, its log and shared memory while it is open, and the locks."""

@@ -27,6 +27,7 @@ def peak(use: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.attack
 def test_refusals_are_counted_from_the_thousandth_on() -> None:
     """The first ones are reported, and how many there are beyond them; neighbours of one reason count once."""
     entries = (Refusal(f"/{number}", f"reason {number // 2}") for number in range(2 * MAX_REFUSALS + 3))
@@ -58,6 +59,7 @@ def test_unknown_keys_are_bounded() -> None:
     assert native.read(document).refusals[-1].message == "5 more parts of the document cannot be read"
 
 
+@pytest.mark.attack
 def test_a_content_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """By how much it decompresses to, before all of it is there; a content as large as allowed is read."""
     monkeypatch.setattr(tables, "MAX_CONTENT", 1000)

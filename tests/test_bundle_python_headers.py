@@ -235,6 +235,7 @@ def test_a_fault_is_found_though_the_policy_evaluates_no_resource(
     assert "p.py: the module cannot be loaded: ZeroDivisionError" in capsys.readouterr().err
 
 
+@pytest.mark.attack
 def test_what_only_describes_policies_runs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Archives and directories alike; what evaluates runs them, which shows that the trap works."""
     trap = f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).write_text('x')"

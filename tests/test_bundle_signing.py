@@ -365,6 +365,7 @@ def test_every_archive_has_to_be_signed_once_a_key_is_configured(p256: Keys, tmp
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.attack
 def test_a_directory_has_to_be_signed_unless_that_is_allowed(p256: Keys, tmp_path: Path) -> None:
     """A signature that is there has to be valid, also where none is needed."""
     root = write(tmp_path / "d", POLICY)

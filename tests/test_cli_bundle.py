@@ -80,6 +80,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_refuses_what_is_not_signed_as_configured(
     folder: Path, pair: Keys, command: tuple[str, ...], policyeng: Policyeng

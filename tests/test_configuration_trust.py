@@ -38,6 +38,7 @@ def test_an_own_configuration_in_a_parent_directory_counts(tmp_path: Path) -> No
     assert (settings.ignore, settings.file) == (("AML-NET-001",), path)
 
 
+@pytest.mark.attack
 @as_root
 @pytest.mark.parametrize("name", ["policyeng.toml", "pyproject.toml"])
 def test_a_file_of_another_user_in_a_parent_directory_is_refused(tmp_path: Path, name: str) -> None:
@@ -147,6 +148,7 @@ def test_under_sudo_the_files_of_the_caller_count(
         resolve({}, {}, work)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("file", "folder", "refused"),
     [
@@ -214,6 +216,7 @@ def test_a_configuration_of_a_parent_directory_gets_nothing_of_the_environment(t
     require_expandable(plain)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("command", [("run",), ("schedule", "--once"), ("notify", "--test")])
 def test_commands_that_notify_refuse_before_they_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]

@@ -303,18 +303,21 @@ def formats() -> Iterator[tuple[str, Row]]:
             yield f"{name}, opened", Row(content.replace(b'"Disabled"', b'"Enabled"').replace(b"false", b"true"))
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("row", VALUES.values(), ids=VALUES)
 def test_json_values(tmp_path: Path, row: Row) -> None:
     """Every type, and every place of one in a change."""
     require_alike(row, tmp_path)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("row", DELETIONS.values(), ids=DELETIONS)
 def test_ids(tmp_path: Path, row: Row) -> None:
     """A text is a deletion only if it is an id, and of what the state contains."""
     require_alike(row, tmp_path)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("row", TEXTS.values(), ids=TEXTS)
 def test_malformed_texts(tmp_path: Path, row: Row) -> None:
     """What a strict reader refuses, and what only files may be."""
@@ -337,6 +340,7 @@ def test_policies_deny_what_samples_state(path: Path) -> None:
 # ---------------------------------------------------------------- Python
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "change", [None, b"", text(OPENED), 5, object(), Path("x"), "", "x", [b""], {1: 2}, {"id": {1}}]
 )
@@ -451,6 +455,7 @@ def reviewed(document: object, operation: str = "CREATE", old: object = None, **
     return answer
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("row", [*VALUES.values(), *DELETIONS.values()])
 def test_no_value_is_allowed_as_an_object(row: Row) -> None:
     """A text, a list, a number, an ARM resource: none is the object that the review is about."""

@@ -164,6 +164,7 @@ def test_no_name_or_rule_hides_a_document(
         assert every.snapshot.resources or any(problem.level == "error" for problem in every.problems)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("name", [".infra/main.json", "node_modules/main.json", "main.template", "build/main.json"])
 @pytest.mark.parametrize("command", ["check", "admit"])
 def test_a_hidden_failure_never_passes_strictly(here: Path, command: str, name: str) -> None:
@@ -250,6 +251,7 @@ UNREAD = {
 }
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("name", [*sorted(DOCUMENTS), *UNREAD])
 def test_admit_is_as_strict_as_check(here: Path, name: str) -> None:
     """What is undecided or failing as a state is not allowed as a change of an empty state."""
@@ -329,6 +331,7 @@ def test_too_many_files_are_undecided(here: Path, monkeypatch: pytest.MonkeyPatc
     assert read_inputs(["."]).ledger[0].reason.endswith("`.many/a.json` is about Machine Learning")
 
 
+@pytest.mark.attack
 def test_links_and_pipes(here: Path) -> None:
     """Links are looked through, in a circle and to nothing, and a pipe is never opened."""
     (here / "out").mkdir()

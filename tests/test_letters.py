@@ -119,6 +119,7 @@ ODD_TAGS: list[JsonObject] = [
 ]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("tags", ODD_TAGS)
 def test_work_is_regulated_however_the_tag_is_spelled(tags: JsonObject, bundle: Bundle) -> None:
     """Any spelling of the word counts, and a warning names what is written in other letters."""
@@ -180,6 +181,7 @@ def test_tags_keep_their_number_and_other_letters() -> None:
     assert tags_read({"owner": "Ren\u00e9e\u200b", "t\u0435am": 7}) == {"owner": "Ren\u00e9e\u200b", "t\u0435am": 7}
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("value", ["D\u0130sabled", "Disabled\u200b", "Dis\u0430bled", "\uff24isabled"])
 def test_a_word_in_other_letters_is_an_error(value: str, bundle: Bundle) -> None:
     """The service refuses it, and no policy may take it for the word."""
@@ -306,6 +308,7 @@ def approval(**people: str) -> JsonObject:
     return {**scope, **people}
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("approver", ["anna@x\u200b", "\uff41nna@x", "\u0430nna@x"])
 def test_no_one_approves_their_own_request_in_other_letters(approver: str, bundle: Bundle) -> None:
     """The approver who looks like the requester is that person."""

@@ -200,6 +200,7 @@ _ASSIGNED = [
 ]  # fmt: skip
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("secret", _TOKENS + _ASSIGNED)
 def test_every_form_of_a_secret_is_masked(secret: str) -> None:
     """As those who issue it make it, alone and in a sentence."""

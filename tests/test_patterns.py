@@ -31,6 +31,7 @@ def test_every_pattern_is_found(patterns: tuple[list[Pattern], list[str]]) -> No
     }
 
 
+@pytest.mark.attack
 @pytest.mark.slow
 def test_every_pattern_takes_linear_time(patterns: tuple[list[Pattern], list[str]]) -> None:
     """Hostile texts, made of the parts of each pattern and of what has stalled other engines.

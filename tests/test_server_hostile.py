@@ -98,6 +98,7 @@ def test_every_route_responds_to_hostile_requests(app: FastAPI) -> None:
     assert failed == []
 
 
+@pytest.mark.attack
 def test_a_number_that_no_run_can_have_is_not_found(app: FastAPI) -> None:
     """Also where the database would refuse to compare with it."""
     for number in ("9999999999999999999", "2147483648", "0", "99"):
@@ -105,6 +106,7 @@ def test_a_number_that_no_run_can_have_is_not_found(app: FastAPI) -> None:
     assert status(app, "GET", "/runs/1", SIGNED, b"") == 200
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("origin", [b"http://evil", b"null", b"http://["])
 @pytest.mark.parametrize("host", [(), ((b"host", b""),)])
 def test_a_form_without_a_host_is_refused(app: FastAPI, origin: bytes, host: tuple[tuple[bytes, bytes], ...]) -> None:
@@ -112,6 +114,7 @@ def test_a_form_without_a_host_is_refused(app: FastAPI, origin: bytes, host: tup
     assert status(app, "POST", "/sign-out", ((b"origin", origin), *host), b"") == 403
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "url",
     [

@@ -205,6 +205,7 @@ HEADERS = [
 ]
 
 
+@pytest.mark.attack
 def test_headers_that_others_may_understand_differently_are_refused(folder: Path) -> None:
     """The text of the request as it is sent, since a client would not send it; the connection ends with it."""
     body = orjson.dumps({"snapshotVersion": 1, "resources": []})

@@ -218,6 +218,7 @@ def test_no_member_of_any_format_hides_a_document(name: str, added: JsonObject) 
     assert_nothing_is_hidden(bases()[name], added)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("found", [True, False])
 @pytest.mark.parametrize(
     ("document", "formats", "keys"),
@@ -316,6 +317,7 @@ def replaced(document: JsonObject, path: tuple[str | int, ...], value: object) -
     return copied
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("found", [True, False])
 @pytest.mark.parametrize("name", TYPED)
 def test_a_misspelt_type_is_an_error(name: str, found: bool) -> None:
@@ -384,6 +386,7 @@ TWICE = {
 }
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("found", [True, False])
 @pytest.mark.parametrize("name", TWICE)
 def test_a_member_that_is_there_twice_is_an_error(name: str, found: bool) -> None:

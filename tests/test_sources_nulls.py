@@ -199,6 +199,7 @@ def test_a_module_that_passes_every_optional_setting_is_read_with_its_defaults()
     assert bodies["workspaces/ws/computes/gpu"]["location"] == "northeurope"
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("name", WRAPPINGS)
 def test_a_null_parameter_is_an_absent_one_in_every_document_that_carries_a_template(name: str) -> None:
     """What a deployment, a stack, a plan or an answer of the service gives to its template, and what is inside."""
@@ -345,6 +346,7 @@ def test_what_cannot_be_null_is_refused(null: object) -> None:
         assert errors(template({**WORKSPACE, **broken}, other)) == ([expected], ["other"])
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("null", NULLS)
 def test_a_condition_that_is_null_never_drops_a_resource(null: object) -> None:
     """What is written as null is not there; ARM refuses an expression that makes null, and the resource is judged."""
@@ -352,6 +354,7 @@ def test_a_condition_that_is_null_never_drops_a_resource(null: object) -> None:
     assert errors(template({**WORKSPACE, "condition": null})) == ([] if null is None else [refusal], ["ws"])
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("null", NULLS)
 def test_what_depends_on_null_is_not_known(null: object) -> None:
     """The number of entries of a list, a name in an object, an id, a text, and what `union` does with null."""
