@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -35,14 +35,6 @@ class ExplanationNode:
     unknown: tuple[Unknown, ...] = ()
     solutions: int = 0
     parts: tuple[ExplanationNode, ...] = ()
-
-    def walk(self) -> Iterator[ExplanationNode]:
-        """Yield the node and every node below it."""
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
-            yield node
-            waiting += reversed(node.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,10 +143,10 @@ def _finding_lines(explanation: FindingExplanation, width: int, *, verbose: bool
         yield from (f"The policy was not evaluated: {visible(reason.msg)}" for reason in finding.unknowns)
     elif not explanation.nodes:
         yield "The policy was not evaluated, because it is not known whether it applies to the resource."
-    yield from list_decisive(explanation, width)
+    yield from _list_decisive(explanation, width)
 
 
-def list_decisive(explanation: FindingExplanation, width: int) -> Iterator[str]:
+def _list_decisive(explanation: FindingExplanation, width: int) -> Iterator[str]:
     """Yield lines that state what would decide an unknown finding."""
     if explanation.finding.outcome is Outcome.UNKNOWN and explanation.finding.unknowns:
         yield ""
