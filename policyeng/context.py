@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread_parameters
 from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
-from policyeng.frozen import field, frozen
 from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
 from policyeng.sources.discovery import FileWalk
@@ -72,8 +73,7 @@ def _mask_option(option: str, value: object) -> object:
     return masked({option: plain})[option]  # type: ignore[index]  # it gives an object for an object
 
 
-@frozen
-class EvaluationSetup:
+class EvaluationSetup(Struct, frozen=True):
     """The inputs of an evaluation apart from the snapshot.
 
     Attributes:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic_core import to_json
 
 from policyeng import __version__
@@ -48,7 +50,6 @@ from policyeng.evaluation import (
 )
 from policyeng.evaluation.findings import order_of
 from policyeng.exemptions import in_force_of, place_of, unused
-from policyeng.frozen import field, frozen, replace
 from policyeng.models import (
     BundleRef,
     EngineRef,
@@ -128,8 +129,7 @@ def decode_key(basis: ReuseKey | None, grounds: str) -> str:
     return encode_key(basis._replace(grounds=grounds)) if basis else ""
 
 
-@frozen
-class RunOptions(EvaluationOptions):
+class RunOptions(EvaluationOptions, frozen=True):
     """The options for evaluating the parts of a run.
 
     Attributes:
@@ -139,8 +139,7 @@ class RunOptions(EvaluationOptions):
     parameters: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
-@frozen
-class EvaluatedPart:
+class EvaluatedPart(Struct, frozen=True):
     """The result of a part.
 
     Attributes:
@@ -186,8 +185,7 @@ class Before(NamedTuple):
     snapshot: str
 
 
-@frozen
-class Resumed:
+class Resumed(Struct, frozen=True):
     """An unchanged part with some policies to evaluate again.
 
     Attributes:
@@ -449,8 +447,7 @@ def evaluate_parts(
             yield _evaluate(spread, waiting.popleft())
 
 
-@frozen
-class _PartEvaluator:
+class _PartEvaluator(Struct, frozen=True, dict=True):
     """What a process evaluates parts with, from its start."""
 
     policies: bytes

@@ -7,6 +7,7 @@ import marshal
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import ModuleType
@@ -20,7 +21,6 @@ from policyeng.bundle.manifest import manifest_of
 from policyeng.bundle.policy_types import Declaration, Functions, Policy, PythonPolicy, Role
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.errors import BundleError
-from policyeng.frozen import replace
 
 _ROLES: tuple[Role, ...] = ("applies", "deny", "unknown")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +33,6 @@ from policyeng.cli.schema import SCHEMA_DIRECTORY, write_schemas
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import frozen, replace
 from policyeng.models import JsonObject, Severity
 from policyeng.parsing.yaml_writer import flow
 from policyeng.report.escaping import visible
@@ -272,7 +271,7 @@ policies = typer.Typer(
 policies.command(cls=Command)(new)
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ListOptions(SelectionOptions):
     """The options of `policyeng policies list`."""
 
@@ -317,7 +316,7 @@ def list_policies(args: ListOptions) -> int:
     return 0
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ShowOptions(PolicyOptions):
     """The options of `policyeng policies show`."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from policyeng.configuration.settings import (
     ENVIRONMENT_PREFIX,
     NAMES,
@@ -17,7 +19,6 @@ from policyeng.configuration.settings import (
 )
 from policyeng.configuration.toml_file import candidates, find_configuration, from_file
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.frozen import replace
 from policyeng.models import Blame, Severity
 from policyeng.sources.discovery import excluded
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from policyeng._performance import IdentityKey
 from policyeng.facts.words import SPACE, trim
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, keys_of
 
 #: By lower-case type of resources, names by themselves in lower case.

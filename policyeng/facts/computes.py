@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec import Struct
+
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.ids import fold_id, name_of, workspace_of
 from policyeng.facts.numbers import parse_whole_number
 from policyeng.facts.words import Regulated, fold, format_value, get_inside, regulated, squeeze
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
@@ -27,8 +28,7 @@ _SIZE_PLACES = {
 MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 
-@frozen
-class NodeSize:
+class NodeSize(Struct, frozen=True):
     """A VM size of the nodes of a compute: its JSON Pointer, and the value there (None for none)."""
 
     path: str

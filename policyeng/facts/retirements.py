@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from msgspec import Struct
+
 from policyeng.facts.catalogue import Facts, Retirement
 from policyeng.facts.computes import NodeSize
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 
 
-@frozen
-class RetiringNode:
+class RetiringNode(Struct, frozen=True):
     """A place that states a VM size, the size, and its retirement, which has come or comes within a notice."""
 
     path: str

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 
-from policyeng.frozen import frozen
+from msgspec import Struct
+
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 
 #: The tag for the sensitivity of the work on a resource, and its other spellings, in lower case.
@@ -35,16 +36,14 @@ _SHOWN = 60
 SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 
-@frozen
-class Regulated:
+class Regulated(Struct, frozen=True):
     """Whether work is regulated and why; `decided` is None if a relevant value is missing."""
 
     decided: bool | None
     reason: str
 
 
-@frozen
-class WorkloadStage:
+class WorkloadStage(Struct, frozen=True):
     """One of dev, test, staging and production, and the tag that decides it, or that there is none."""
 
     name: str

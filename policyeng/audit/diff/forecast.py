@@ -8,6 +8,7 @@ is found by bisection.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
@@ -39,7 +40,6 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, find_scopes, prepare
 from policyeng.facts.ids import fold_id
-from policyeng.frozen import replace
 from policyeng.models import Approval, Finding, Outcome, Problem, lowered
 from policyeng.models.validated import ValidatedModel
 from policyeng.report.escaping import markdown_code, markdown_text, section, visible

@@ -6,6 +6,7 @@ Resources in a document are created or replaced; approvals and other facts of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import overload
 
@@ -14,7 +15,6 @@ import orjson
 from policyeng._performance import uncollected
 from policyeng.errors import InputError
 from policyeng.facts.coverage import ledger_of, list_unread
-from policyeng.frozen import field, frozen, replace
 from policyeng.models import (
     NO_NAMES,
     Change,
@@ -105,7 +105,7 @@ _ALONE = frozenset({"changes", "arm-rest"})
 _REMEDY = 'provide a resource, `{"changes": [...]}`, a plan or what-if output'
 
 
-@frozen
+@dataclass(frozen=True)
 class ChangesRead(Sequence[Change]):
     """The changes in documents, as a sequence.
 
