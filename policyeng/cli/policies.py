@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
+from msgspec.structs import asdict, replace
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.files import files_of
@@ -349,7 +351,7 @@ def show(args: ShowOptions) -> int:
         return 0
     from policyeng.policy_docs import markdown, terminal
 
-    page = replace(_pages(alone, args.repeated)[0], values=values)
+    page = dataclasses.replace(_pages(alone, args.repeated)[0], values=values)
     print_form((markdown if format_ == "markdown" else terminal).render, page, format_)
     return 0
 

@@ -228,3 +228,7 @@ class RecordedInput(PolicyInput):
             self.snapshot.recorder.read("input", CLOCK, "value")
         found: datetime = vars(self)["as_of"]
         return found
+
+    @as_of.setter
+    def as_of(self, value: datetime) -> None:
+        vars(self)["as_of"] = value  # the constructor of a frozen dataclass sets its fields

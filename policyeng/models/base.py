@@ -17,7 +17,11 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields, replace
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, SerializerFunctionWrapHandler, TypeAdapter
+    from pydantic import (
+        GetCoreSchemaHandler,
+        SerializerFunctionWrapHandler,
+        TypeAdapter,
+    )
     from pydantic_core import CoreSchema
 
 #: A JSON object as parsed: an Azure resource in the shape ARM returns, or a part of one.
@@ -98,7 +102,11 @@ AwareDatetime = Annotated[datetime, Limited(tz_constraint="aware")]
 class Model(Struct, frozen=True):
     """The base of every noun, which is a frozen struct; its constructor takes the values as they are."""
 
-    __pydantic_config__ = {"extra": "forbid", "alias_generator": name_in_json, "populate_by_name": True}  # noqa: RUF012  # pydantic takes a mapping
+    __pydantic_config__ = {
+        "extra": "forbid",
+        "alias_generator": name_in_json,
+        "populate_by_name": True,
+    }
     #: Fields that are never written.
     unwritten = frozenset[str]()
 
@@ -129,20 +137,14 @@ class Model(Struct, frozen=True):
         described = _describe(cls)
 
         def build(value: object) -> Model:
-            return cls(**{name: getattr(value, name) for name in cls.__struct_fields__})
+            return value if isinstance(value, cls) else cls(**vars(value))
 
-        def write(noun: Model, written: SerializerFunctionWrapHandler) -> object:
-            return written(described(**{name: getattr(noun, name) for name in cls.__struct_fields__}))
+        def write(noun: Model, serialize: SerializerFunctionWrapHandler) -> object:
+            return serialize(described(**{name: getattr(noun, name) for name in cls.__struct_fields__}))
 
         schema = handler.generate_schema(described)
-        built = core_schema.no_info_after_validator_function(build, schema)
-        return core_schema.json_or_python_schema(
-            json_schema=built,
-            python_schema=core_schema.no_info_wrap_validator_function(
-                lambda value, validate: value if isinstance(value, cls) else validate(value), built
-            ),
-            serialization=core_schema.wrap_serializer_function_ser_schema(write, schema=schema),
-        )
+        written = core_schema.wrap_serializer_function_ser_schema(write, schema=schema)
+        return core_schema.no_info_after_validator_function(build, schema, serialization=written)
 
     @classmethod
     def model_validate(cls, value: object) -> Self:
@@ -204,6 +206,19 @@ def _names_of(noun: type[Model]) -> tuple[tuple[str, str], ...]:
     return tuple((entry.name, name_in_json(entry.name)) for entry in fields(noun) if entry.name not in noun.unwritten)
 
 
+class _TakesNouns(type):
+    """The class of the dataclasses below; pydantic accepts the noun itself as an instance of one."""
+
+    noun: type[Model]
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, cls.noun)
+
+
+class _Described(metaclass=_TakesNouns):
+    """The base of nouns as dataclasses."""
+
+
 @cache
 def _describe(noun: type[Model]) -> type[Any]:
     """Return a noun as a dataclass, which pydantic can read, with the same name, documentation and fields."""
@@ -219,9 +234,8 @@ def _describe(noun: type[Model]) -> type[Any]:
             options["default_factory"] = entry.default_factory
         entries.append((entry.name, hints[entry.name], dataclasses.field(**options)))
     names = ("__doc__", "__qualname__", "__module__", "__pydantic_config__")
-    return dataclasses.make_dataclass(
-        noun.__name__, entries, kw_only=True, namespace={name: getattr(noun, name) for name in names}
-    )
+    space = {name: getattr(noun, name) for name in names} | {"noun": noun}
+    return dataclasses.make_dataclass(noun.__name__, entries, bases=(_Described,), kw_only=True, namespace=space)
 
 
 _Noun = TypeVar("_Noun", bound=Model)

@@ -5,12 +5,14 @@ Resources in a document are created or replaced; approvals and other facts of th
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng._performance import uncollected
 from policyeng.errors import InputError
@@ -208,7 +210,7 @@ def read_document(
     read = _read([named], from_format, DEFAULT_MAX_BYTES, None, context)
     if not read.changes:
         raise_errors(read.problems)
-    return replace(read, changes=tuple(map(_drop_place, read.changes)), texts={})
+    return dataclasses.replace(read, changes=tuple(map(_drop_place, read.changes)), texts={})
 
 
 def _drop_place(change: Change) -> Change:
