@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,11 +27,19 @@ _PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-
 _ENVIRONMENT = "environment "
 
 
+def _values_in_json(settings: Settings, names: Collection[str]) -> JsonObject:
+    """Return settings as JSON values; most runs set only lists of strings, which need no pydantic."""
+    values = {name: getattr(settings, name) for name in names}
+    if all(isinstance(value, tuple) and all(type(entry) is str for entry in value) for value in values.values()):
+        return {name: list(value) for name, value in values.items()}
+    return settings.model_dump(mode="json", include=set(names))
+
+
 def describe_settings(settings: Settings) -> AppliedSettings:
     """Describe the configuration for a report, with masked secrets and paths relative to the working directory."""
     file = _format_value(settings.file) if settings.file else ""
     given = [name for name, origin in settings.origins.items() if origin != "default" and name not in _ELSEWHERE]
-    values: JsonObject = settings.model_dump(mode="json", include=set(given)) if given else {}
+    values = _values_in_json(settings, given)
     if "exclude" in values:
         here = re.compile(rf"^(!?){re.escape(Path.cwd().as_posix())}/")
         values["exclude"] = [here.sub(r"\1/", pattern) for pattern in values["exclude"]]

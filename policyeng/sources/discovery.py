@@ -258,6 +258,8 @@ def _read_gitignore(folder: Path) -> list[str]:
 
 def _is_pattern(pattern: str) -> bool:
     """Check whether a pattern can be matched; Git also ignores lines that cannot."""
+    if "[" not in pattern and "\\" not in pattern:  # all others can, and most runs need not load `pathspec`
+        return True
     try:
         return _make_spec([pattern]) is not None
     except (ValueError, re.error):
