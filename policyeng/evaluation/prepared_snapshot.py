@@ -326,13 +326,16 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
         if not (isinstance(identity, str) and identity and isinstance(kind, str) and kind):
             problems.append(Problem(level="error", message="a resource has no string `id` and `type`; add both"))
             continue
+        key = lowered(identity)
         try:
             text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
             read = resource_read(resource, text)
             if read.document is not resource:
                 text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
-            document = read.document if has_json_types(read.document) else orjson.loads(text)
-            rows.append(_ResourceRow(lowered(identity), text, document, read.problems))
+            # Readers give what a JSON parser gives; a program can use other types.
+            is_json = key in snapshot.origins or has_json_types(read.document)
+            document = read.document if is_json else orjson.loads(text)
+            rows.append(_ResourceRow(key, text, document, read.problems))
         except TypeError as error:
             problems.append(_not_evaluated(identity, error))
     if not is_within([row.document for row in rows], MAX_DEPTH + 1):
