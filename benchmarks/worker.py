@@ -44,7 +44,7 @@ def _through_opa(bundle: Bundle, file: Path, jobs: int) -> Task:
 def _engine(bundle: Bundle, file: Path, jobs: int) -> Task:
     del jobs
     made = prepared(bundle, file)
-    return lambda: embedded.evaluate_embedded(made.work, made.work.pairs)
+    return lambda: embedded.evaluate_pairs(made.work, made.work.pairs)
 
 
 def _orjson(bundle: Bundle, file: Path, jobs: int) -> Task:
@@ -85,7 +85,7 @@ def stages(bundle: Bundle, file: Path) -> dict[str, float]:
     begun = time.perf_counter()
     embedded.documents_of(made.work)
     parsed = time.perf_counter()
-    embedded.evaluate_embedded(made.work, made.work.pairs)
+    embedded.evaluate_pairs(made.work, made.work.pairs)
     done = time.perf_counter()
     evaluation = evaluate(bundle, snapshot, as_of=AS_OF)
     evaluated = time.perf_counter()

@@ -162,7 +162,7 @@ class Batch:
         for pair in pairs:
             workspace = pair.workspace if pair.workspace >= 0 else len(work.subjects)
             policy = work.bundle.policies[pair.policy]
-            review = [_review(work.subjects[pair.subject])] if policy.input_form == "review" else []
+            review = [_review(work.documents[pair.subject])] if policy.input_form == "review" else []
             grouped.setdefault(self.numbers[policy.id], []).append([pair.subject, workspace, *review])
         return grouped
 

@@ -15,13 +15,12 @@ from policyeng.bundle import Bundle
 from policyeng.engines import embedded
 from policyeng.engines.tracing import NAMES
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.matching import PlannedPair, Selector, Taking, selectors_in
+from policyeng.evaluation.matching import PlannedColumn, Selector, Taking, selectors_in
 from policyeng.evaluation.prepared_snapshot import (
     Becomes,
     Moves,
     Path,
     PreparedSnapshot,
-    Resource,
     resource_subject,
     workload_subject,
 )
@@ -37,7 +36,7 @@ from policyeng.evaluation.tracing import (
 from policyeng.evaluation.unknown_markers import mark_for_bundle, marked
 from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.frozen import replace
-from policyeng.models import Location, Origin, ReadOnlyList, SortedDict, lowered, read_only
+from policyeng.models import Location, Origin, ReadOnlyList, Resource, SortedDict, lowered, read_only
 from policyeng.rego.values import Value
 from policyeng.workloads import Workload
 from policyeng.workloads.lookup import Reader, reader
@@ -498,15 +497,16 @@ class Affected(NamedTuple):
 class Invalidation:
     """An index of the pairs that changes of a snapshot can affect."""
 
-    def __init__(self, bundle: Bundle, snapshot: ChangingSnapshot, planned: Iterable[PlannedPair]) -> None:
+    def __init__(self, bundle: Bundle, snapshot: ChangingSnapshot, planned: Iterable[PlannedColumn]) -> None:
         """Index all pairs of a snapshot."""
         self._bundle = bundle
         self._snapshot = snapshot
         #: The numbers of the policies that apply to a subject, by its position.
         self._policies_of: dict[int, Sequence[int]] = {}
         found: dict[int, list[int]] = {}
-        for entry in planned:
-            found.setdefault(entry.pair.subject, []).append(entry.pair.policy)
+        for column in planned:
+            for at in column.all():
+                found.setdefault(at, []).append(column.policy)
         self._policies_of.update(found)
 
     @cached_property
