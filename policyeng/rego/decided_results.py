@@ -206,10 +206,7 @@ def _get(container: Value, path: Value, default: Value) -> Value:
         return get_value(markers.resolve(container), path, default)
     found: Value = container
     for part in markers.resolve(path) if path.__class__ is list else [path]:
-        if type(found) is dict and type(part) is str:
-            found = found.get(part, UNDEFINED)
-        else:
-            found = item(found, part)
+        found = found.get(part, UNDEFINED) if type(found) is dict and type(part) is str else item(found, part)
         if found is UNDEFINED:
             return default
     return found
