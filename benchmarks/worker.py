@@ -53,18 +53,11 @@ def _orjson(bundle: Bundle, file: Path, jobs: int) -> Task:
     return lambda: orjson.loads(content)
 
 
-def _documents(bundle: Bundle, file: Path, jobs: int) -> Task:
-    del jobs
-    document = prepared(bundle, file).work.document
-    return lambda: embedded.Documents.of(document)
-
-
 TASKS: dict[str, Callable[[Bundle, Path, int], Task]] = {
     "end to end": _end_to_end,
     "through opa": _through_opa,
     "engine": _engine,
     "orjson": _orjson,
-    "documents": _documents,
 }
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from math import inf, isinf
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
@@ -18,10 +18,11 @@ from policyeng import __version__, cache, rego
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.policy_types import Role
 from policyeng.engines.request import (
-    MARKED_VIEW,
     PASSES,
+    READ_ONLY,
     SKIPPED,
     SWITCHED_OFF,
+    VIEWS,
     EvaluationRequest,
     Judgement,
     Pair,
@@ -30,7 +31,7 @@ from policyeng.engines.request import (
 )
 from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, restart_deadline, within_deadline
 from policyeng.errors import EngineError
-from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
+from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
 from policyeng.named import NamedTuple
 from policyeng.progress import counted
 from policyeng.rego import Compiled, EvaluationLimits, Members, Thread, markers
@@ -85,15 +86,13 @@ def _members(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-#: The names of the parsed snapshot, and of the same with markers, in `EvaluationRequest.made`.
-DOCUMENTS = "documents"
+#: The name of the snapshots with markers in `EvaluationRequest.made`.
 _MARKED = "marked documents"
 
 #: The limits of one pair; the watchdog enforces the limit of CPU time.
 LIMITS = EvaluationLimits(seconds=WALL_LIMIT, steps=4_000_000, size=2_000_000)
 
 _MEMBERS = {"msg", "path", "actual", "expected"}
-_SUBJECTS = ("resources", "workloads", "approvals", "documents")
 
 
 class CompiledBundle(NamedTuple):
@@ -115,45 +114,26 @@ def version() -> str:
 
 
 class Documents(NamedTuple):
-    """A snapshot with its indices, and the flat list of its subjects.
-
-    Attributes:
-        snapshot: the value of `input.snapshot`.
-    """
+    """What policies read of a snapshot: the value of `input.snapshot`, and the documents of its subjects."""
 
     snapshot: JsonObject
     subjects: Sequence[Value]
 
-    @staticmethod
-    def of(snapshot: JsonObject) -> Documents:
-        """Index the resources by lower-case id and type."""
-        by_id: JsonObject = {}
-        by_type: dict[str, list[Any]] = {}
-        for resource in snapshot["resources"]:
-            if isinstance(identifier := resource.get("id"), str):
-                by_id[lowered(identifier)] = resource
-            if isinstance(kind := resource.get("type"), str):
-                by_type.setdefault(lowered(kind), []).append(resource)
-        indexed = {**snapshot, "by_id": by_id, "by_type": by_type}
-        return Documents(indexed, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
-
 
 def documents_of(work: EvaluationRequest) -> Documents:
-    """Return the snapshot as policies see it; its indices are built once."""
-    if DOCUMENTS not in work.made:
-        work.made[DOCUMENTS] = Documents.of(work.document)
-    documents: Documents = work.made[DOCUMENTS]
+    """Return the snapshot as policies see it; markers are put in once."""
+    documents = Documents(work.document, work.documents)
     if work.marking is None:
         return documents
     made: dict[frozenset[str], Documents] = work.made.setdefault(_MARKED, {})
     if work.marking.named not in made:
-        made[work.marking.named] = Documents(*work.marking.mark(documents.snapshot, documents.subjects))
+        made[work.marking.named] = Documents(*work.marking.mark(*documents))
     return made[work.marking.named]
 
 
-def without_markers(made: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the data that engines derived from a snapshot, without the data that has markers."""
-    return {name: value for name, value in made.items() if name not in (_MARKED, MARKED_VIEW)}
+def without_copies(made: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the data that engines derived from a snapshot, without copies of it."""
+    return {name: value for name, value in made.items() if name not in (_MARKED, READ_ONLY, VIEWS)}
 
 
 class _Rules(NamedTuple):

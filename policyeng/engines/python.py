@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 import orjson
 
 from policyeng.bundle import PolicyInput, SnapshotView
 from policyeng.bundle.policy_types import Functions
 from policyeng.bundle.python_output import printing_to_standard_error
+from policyeng.engines.embedded import documents_of
 from policyeng.engines.recording import RecordedInput, RecordedView, plain
 from policyeng.engines.request import (
-    MARKED_VIEW,
     PASSES,
+    READ_ONLY,
     SKIPPED,
     SWITCHED_OFF,
+    VIEWS,
     EvaluationRequest,
     Judgement,
-    Marking,
     Pair,
     count_overrun,
     is_switched_off,
 )
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
-from policyeng.frozen import fields
-from policyeng.models import Denial, JsonObject, Unknown
+from policyeng.frozen import replace
+from policyeng.models import Denial, JsonObject, Unknown, read_only_copy
 from policyeng.rego import Undecided
 from policyeng.rego.markers import NEEDED, Cause, show
 from policyeng.rego.markers import UnknownValue as Marker
 
 #: The largest number of denials and unknowns for one resource, which ends infinite generators.
 MOST_YIELDED = 10_000
-#: What policies see of a snapshot.
-SNAPSHOT_FIELDS = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
 def evaluate_policy(work: EvaluationRequest, policy: int) -> list[Judgement]:
@@ -109,18 +108,41 @@ def _as_of(work: EvaluationRequest, pair: Pair) -> datetime:
 
 
 def input_of(work: EvaluationRequest) -> tuple[SnapshotView, Sequence[JsonObject]]:
-    """Return the snapshot as policies see it, and its subjects."""
-    return (work.snapshot, work.documents) if work.marking is None else _marked(work, work.marking)
+    """Return the snapshot as policies see it, and the documents of its subjects; policies in Rego read the same.
 
-
-def _marked(work: EvaluationRequest, marking: Marking) -> tuple[SnapshotView, Sequence[JsonObject]]:
-    """Return the snapshot with markers, and its subjects; both are cached, with what policies derive from them."""
-    made = work.made.setdefault(MARKED_VIEW, {})
-    cached = made.get(marking.named)
+    Policies that did not come with policyeng read a copy that cannot be changed.
+    """
+    if work.bundle.has_own_python:
+        work = _make_read_only(work)
+    if work.marking is None:
+        return work.snapshot, work.documents
+    made = work.made.setdefault(VIEWS, {})
+    cached = made.get(work.marking.named)
     if cached is None or cached[0] is not work.snapshot:
-        found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in SNAPSHOT_FIELDS}, work.documents)
-        cached = made[marking.named] = work.snapshot, SnapshotView(**found), subjects
+        documents = documents_of(work)
+        cached = made[work.marking.named] = (
+            work.snapshot,
+            SnapshotView.from_document(documents.snapshot),
+            documents.subjects,
+        )
     return cached[1], cached[2]
+
+
+def _make_read_only(work: EvaluationRequest) -> EvaluationRequest:
+    """Return a request with a read-only copy of the snapshot, which is made once."""
+    original, snapshot, copy = work.made.get(READ_ONLY, (None, None, work))
+    if original is not work.document:
+        copies: dict[int, object] = {}
+        document = {name: read_only_copy(value, copies) for name, value in work.document.items()}
+        documents: list[Any] = [read_only_copy(value, copies) for value in work.documents]
+        copy = replace(
+            work, document=document, documents=documents, snapshot=SnapshotView.from_document(document), made={}
+        )
+    elif snapshot is not work.snapshot:
+        copy = replace(copy, snapshot=copy.snapshot.fresh())
+    work.made[READ_ONLY] = work.document, work.snapshot, copy
+    request: EvaluationRequest = replace(copy, marking=work.marking)
+    return request
 
 
 def _outcome(form: Functions, given: PolicyInput) -> tuple[Judgement, tuple[Cause, ...]]:

@@ -16,8 +16,8 @@ from policyeng.rego.clock import Clock
 from policyeng.rego.markers import Cause
 from policyeng.rego.values import Value
 
-#: The name of the view with markers in `EvaluationRequest.made`.
-MARKED_VIEW = "marked view"
+#: The names in `EvaluationRequest.made` of the views of snapshots with markers, and of the read-only copy.
+VIEWS, READ_ONLY = "views", "read-only copy"
 #: The number of times that a policy can exceed its limit before it is switched off.
 MOST_OVERRUNS = 3
 

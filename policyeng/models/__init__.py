@@ -10,10 +10,10 @@ from policyeng.models.base import (
     Model,
     ReadOnlyDict,
     ReadOnlyList,
-    SortedDict,
     lowered,
     name_in_json,
     read_only,
+    read_only_copy,
     to_bytes,
 )
 from policyeng.models.documents import (
@@ -141,7 +141,6 @@ __all__ = [
     "Severity",
     "Snapshot",
     "SnapshotRef",
-    "SortedDict",
     "SourceNames",
     "SubjectRef",
     "Summary",
@@ -152,6 +151,7 @@ __all__ = [
     "lowered",
     "name_in_json",
     "read_only",
+    "read_only_copy",
     "relevant_entries",
     "to_bytes",
 ]

@@ -15,6 +15,7 @@ class Resource(NamedTuple):
     """A subject of evaluation: an ARM resource, or a workload, an approval or a document in place of one.
 
     Attributes:
+        key: its id in lower case.
         document: the value of `input.resource`; like all inputs of policies, it is read-only.
         target_type: lower-case ARM type, `workload`, `approval` or `document`.
         reported_id: the id in findings.
@@ -28,6 +29,7 @@ class Resource(NamedTuple):
         remarks: problems about how it is written.
     """
 
+    key: str
     document: JsonObject
     target_type: str
     reported_id: str
