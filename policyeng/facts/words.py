@@ -5,7 +5,7 @@ Functions return None if a term cannot be decided, and accept documents of any s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.named import NamedTuple
@@ -70,6 +70,12 @@ def is_blank(value: object) -> bool:
 def squeeze(value: object) -> str | None:
     """Return as `folded` and without spaces, so that the regions `East US` and `eastus` are equal."""
     return (fold(value) or "").replace(" ", "") or None
+
+
+def list_stated_keys(holder: Mapping[str, object]) -> list[str]:
+    """Return the keys of an object that are stated, whether or not it may have others, which are not known."""
+    keys: Callable[[], Iterable[str]] = getattr(holder, "known_keys", holder.keys)
+    return list(keys())
 
 
 def get_inside(document: object, *path: str) -> object:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.words import fold, get_inside, is_blank, trim
+from policyeng.facts.words import fold, get_inside, is_blank, list_stated_keys, trim
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.redaction import MASK, VALUE_EXPECTED, VALUE_FOUND, has_secret_shape, names_secret
@@ -171,7 +171,7 @@ def _list_names(holder: JsonObject, key: str) -> list[str]:
     if key == "*":
         return list(holder)
     # What is known here is what is stated, whether or not the format of the input has other keys.
-    known = list(getattr(holder, "known_keys", holder.keys)())
+    known = list_stated_keys(holder)
     if key == "*?":
         return [name for name in known if name not in _WITHOUT_SECRETS and isinstance(holder[name], str)]
     name = key.removesuffix("?")
