@@ -115,8 +115,8 @@ def _accelerator_keys(reader: Reader, place: Segments) -> dict[str, str]:
     """Return the keys that can request an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
     written = reader.inside(*place).value
     keys = {*(written.body if written else ()), *reader.lost_keys(*place)}
-    names = {key: lowered(key).rpartition("/")[2] for key in sorted(keys)}
-    vendors = {key: "gpu" for key, name in names.items() if "/" in key and (name == "gpu" or name.startswith("mig-"))}
+    names = {key: lowered(key).rpartition("/")[2] for key in sorted(keys) if "/" in key}
+    vendors = {key: "gpu" for key, name in names.items() if name == "gpu" or name.startswith("mig-")}
     return {"gpu": "gpu", "fpga": "fpga"} | vendors
 
 

@@ -187,7 +187,7 @@ def _distributed(run: Reader, earlier: Reader | None) -> ResolvedValue[bool]:
     distribution = get_first(run.at("distribution"), run.at("trial", "distribution"))
     if nodes.reason or distribution.reason:
         return undecided(nodes.reason or distribution.reason)
-    return ResolvedValue(nodes.value > 1 if nodes.value is not None else bool(distribution.value))
+    return _YES if (nodes.value > 1 if nodes.value is not None else distribution.value) else NO
 
 
 TARGETS = {"aci": "aci", "aks": "aks"}

@@ -232,6 +232,8 @@ class Reader(NamedTuple):
 
     def lost_keys(self, *path: str) -> set[str]:
         """Return the keys of the object at `path` at or below which something is unreadable, as they are written."""
+        if not self.unreadable:
+            return set()
         depth = len(self.base) + len(path)
         return {gap.parts[depth] for _, gap in self._below(*path)}
 
