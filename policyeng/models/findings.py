@@ -626,7 +626,8 @@ class Evaluation(Model):
         if name is None:
             known = ", ".join(f"`{suffix}`" for suffix in _SUFFIXES)
             raise UsageError(f"no format has the suffix `{target.suffix}`", remedy=f"use {known}, or give `format`")
-        target.write_text(self.render(name), encoding="utf-8")
+        with target.open("w", encoding="utf-8") as file:
+            file.writelines(self._write_parts(name))
         return target
 
     def render(self, format: str) -> str:  # noqa: A002  # as the option is called
@@ -635,12 +636,16 @@ class Evaluation(Model):
         Raises:
             UsageError: no format has the name.
         """
+        return "".join(self._write_parts(format))
+
+    def _write_parts(self, name: str) -> Iterator[str]:
         # Reports are a layer above models, and load when one is rendered.
-        formats: Mapping[str, Callable[[Evaluation], str]] = import_module("policyeng.report").FORMATS
-        if format not in formats:
-            remedy = f"the formats are {', '.join(formats)}"
-            raise UsageError(f"no report format is called `{format}`{suggest_nearest(format, formats)}", remedy=remedy)
-        return formats[format](self)
+        report: Any = import_module("policyeng.report")
+        if name not in report.FORMATS:
+            message = f"no report format is called `{name}`{suggest_nearest(name, report.FORMATS)}"
+            raise UsageError(message, remedy=f"the formats are {', '.join(report.FORMATS)}")
+        parts: Iterator[str] = report.write_parts(name, self)
+        return parts
 
     def __repr__(self) -> str:
         counts = {name.rstrip("_"): getattr(self.summary, name) for name in ("fail", "unknown", "error", "pass_")}

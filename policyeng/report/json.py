@@ -29,12 +29,15 @@ _PASSED = '      "outcome": "pass",\n      "denials": [],\n      "unknowns": [],
 
 
 def render(evaluation: Evaluation) -> str:
-    """Return the JSON report; times are in UTC, and unprintable characters are JSON escapes."""
+    """Return the JSON report."""
     return "".join(write_parts(evaluation))
 
 
 def write_parts(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the JSON report in parts, of which each has the findings of one policy."""
+    """Yield the JSON report, with the findings of a policy in one part.
+
+    Times are in UTC, and unprintable characters are JSON escapes.
+    """
     times = {"as_of": in_utc(evaluation.as_of), "snapshot": snapshot_in_utc(evaluation.snapshot)}
     frame = dumped(evaluation.model_copy(update={**times, "findings": ()}))
     if not evaluation.findings:
