@@ -153,10 +153,19 @@ def _growth(outcome: Outcome) -> Iterator[str]:
     measures = [measure for measure in outcome.measures if measure.group == GROWTH]
     rows = (
         (
-            *(one.contestant, f"{one.size:,}", f"{outcome.input_mb[str(one.size)]:.1f} MB", time_of(one.median)),
-            *(time_of(one.processor), f"{1e6 * one.processor / one.size:.0f} us", f"{one.peak_mb:,.0f} MB"),
+            *(
+                measure.contestant,
+                f"{measure.size:,}",
+                f"{outcome.input_mb[str(measure.size)]:.1f} MB",
+                time_of(measure.median),
+            ),
+            *(
+                time_of(measure.processor),
+                f"{1e6 * measure.processor / measure.size:.0f} us",
+                f"{measure.peak_mb:,.0f} MB",
+            ),
         )
-        for one in sorted(measures, key=lambda one: (one.contestant, one.size))
+        for measure in sorted(measures, key=lambda measure: (measure.contestant, measure.size))
     )
     head = ("estate", "resources", "file", "median", "processor", "processor per resource", "peak memory")
     yield from table(head, rows)

@@ -68,7 +68,11 @@ def targets(outcome: Outcome) -> list[Target]:
 
 def _growth(outcome: Outcome) -> Iterator[Target]:
     """Yield the targets of policyeng alone with all policies."""
-    of_size = {one.size: one for one in outcome.measures if one.group == GROWTH and one.contestant == next(iter(KINDS))}
+    of_size = {
+        measure.size: measure
+        for measure in outcome.measures
+        if measure.group == GROWTH and measure.contestant == next(iter(KINDS))
+    }
     small, large, largest = (of_size.get(size) for size in (10_000, 40_000, 100_000))
     what = "growth of the processor time, 40,000 resources: 10,000"
     ratio = large.processor / small.processor if small and large else None
@@ -93,18 +97,18 @@ def _factor(outcome: Outcome, group: str, what: str, size: int, other: str, ours
 
 def _cost(outcome: Outcome, what: str, size: int, other: str, ours: str, bar: float) -> Target:
     """Compare the processor time of whole processes with all policies."""
-    found = {
+    processor = {
         name: [
-            one.processor
-            for one in outcome.measures
-            if (one.group, one.size) == (WHOLE, size) and one.contestant.startswith(name)
+            measure.processor
+            for measure in outcome.measures
+            if (measure.group, measure.size) == (WHOLE, size) and measure.contestant.startswith(name)
         ]
         for name in (other, ours)
     }
     what = f"{what}, processor time"
-    if not found[other] or not found[ours]:
+    if not processor[other] or not processor[ours]:
         return Target(what, f">= {bar}x", None, met=False)
-    ratio = found[other][-1] / found[ours][-1]
+    ratio = processor[other][-1] / processor[ours][-1]
     return Target(what, f">= {bar}x", f"{ratio:.1f}x", ratio >= bar)
 
 
