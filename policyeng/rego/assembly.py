@@ -11,6 +11,7 @@ import pickle
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import MAGIC_NUMBER
+from itertools import pairwise
 from types import CodeType
 from typing import BinaryIO, NamedTuple
 
@@ -79,10 +80,15 @@ def _relocate(code: CodeType, lines: Sequence[int], written: Mapping[str, Mappin
         shown = known.get(name, f"_{name}" if name in wanted else name)
         # Variables of two bodies may have the same name.
         names[name if shown in names else shown] = None
+    first = lines[code.co_firstlineno - 1]
+    runs = [(0, first)]
+    for start, _, line in code.co_lines():
+        found = runs[-1][1] if line is None else lines[max(line, 1) - 1]
+        if found != runs[-1][1]:
+            runs.append((start, found))
     table = bytearray()
-    first = last = lines[code.co_firstlineno - 1]
-    for start, end, line in code.co_lines():
-        found = last if line is None else lines[max(line, 1) - 1]
+    last = first
+    for (start, found), (end, _) in pairwise([*runs, (len(code.co_code), 0)]):
         for place in range(start, end, 16):
             # An entry has at most eight code units, and no columns.
             table.append(0xE8 | (min(end - place, 16) // 2 - 1))
