@@ -32,7 +32,7 @@ def load(root: Path) -> Bundle | None:
     if (stored := prebuilt.load("bundle", parts)) is None:
         return None
     code = prebuilt.load("python", parts, prebuilt.this_python())
-    bundle: Bundle = _Reader(stored, root, contents, pickle.loads(code) if code else {}).load()  # noqa: S301  # of this package
+    bundle: Bundle = _BundleReader(stored, root, contents, pickle.loads(code) if code else {}).load()  # noqa: S301  # of this package
     analysis.set_loader(partial(_add_analyses, bundle, parts))
     return bundle
 
@@ -61,7 +61,7 @@ def write(folder: Path, bundle: Bundle, analyses: Iterable[ModuleAnalysis]) -> t
     parts = (prebuilt.digest_of(contents),)
     vars(bundle).pop("data_bytes", None)  # made of `data` faster than read
     buffer = io.BytesIO()
-    _Writer(buffer, root, bundle).dump(bundle)
+    _BundleWriter(buffer, root, bundle).dump(bundle)
     if os.fsencode(root) in buffer.getvalue():
         raise ValueError(f"the stored bundle names {root}")
     prebuilt.write(folder, "bundle", parts, buffer.getvalue())
@@ -69,7 +69,7 @@ def write(folder: Path, bundle: Bundle, analyses: Iterable[ModuleAnalysis]) -> t
     return parts
 
 
-class _Writer(pickle.Pickler):
+class _BundleWriter(pickle.Pickler):
     """Writes a bundle with references to files in the place of their contents and names."""
 
     def __init__(self, buffer: io.BytesIO, root: Path, bundle: Bundle) -> None:
@@ -98,8 +98,8 @@ class _Writer(pickle.Pickler):
         return None
 
 
-class _Reader(pickle.Unpickler):
-    """Reads what `_Writer` has written, for the directory in which the files are here."""
+class _BundleReader(pickle.Unpickler):
+    """Reads what `_BundleWriter` has written, for the directory in which the files are here."""
 
     def __init__(self, stored: bytes, root: Path, contents: Mapping[str, bytes], code: Mapping[str, bytes]) -> None:
         super().__init__(io.BytesIO(stored))
