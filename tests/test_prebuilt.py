@@ -8,6 +8,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import CodeType
 
@@ -24,7 +25,8 @@ from tests.bundles import deny_when, snapshot, workspace, write
 from tests.bundles import rego as policy
 from tests.conftest import ROOT
 from tests.drawn import AS_OF
-from tools import compile_policies
+
+compile_policies = import_module("tools.compile_policies")
 
 PYTHON = """
 from policyeng import Denial, policy

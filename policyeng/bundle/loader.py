@@ -37,7 +37,17 @@ if TYPE_CHECKING:
 #: Nanoseconds for which a file has to be unchanged: within the tick of a clock it may change again and look the same.
 _SETTLED = 2_000_000_000
 #: What is worked out of a bundle for every run, and stored with it.
-_WORKED_OUT = ("queried_types", "clocked", "controls", "data_bytes", "facts", "places", "reaches", "spellings")
+_WORKED_OUT = (
+    "has_own_python",
+    "queried_types",
+    "clocked",
+    "controls",
+    "data_bytes",
+    "facts",
+    "places",
+    "reaches",
+    "spellings",
+)
 
 
 def built_in(read: Callable[[], Bundle]) -> Bundle:
@@ -176,6 +186,12 @@ class Bundle:
     def overruns(self) -> dict[str, int]:
         """How often policies exceeded their limit since the bundle was loaded, by id; engines count it."""
         return {}
+
+    @cached_property
+    def has_own_python(self) -> bool:
+        """Whether a Python policy did not come with policyeng; those that did are tested to change no input."""
+        shipped = {str(path) for origin in self.origins if origin.root == built_in_root() for path in origin.tree}
+        return any(policy.python is not None and policy.file not in shipped for policy in self.policies)
 
     @cached_property
     def reaches(self) -> tuple[PolicyReach, ...]:

@@ -69,13 +69,15 @@ class SnapshotView:
     incomplete: Sequence[str] = ()
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def fresh(self, **changed: object) -> SnapshotView:
-        """Return the same with other values for some attributes, and nothing worked out of it."""
-        made = object.__new__(SnapshotView)
-        vars(made).update(
-            {name: value for name, value in vars(self).items() if name in _SEEN} | changed, _worked_out={}
-        )
-        return made
+    @classmethod
+    def from_document(cls, document: JsonObject) -> SnapshotView:
+        """Return the view of a snapshot with camelCase keys, as `input.snapshot` has it in Rego."""
+        members = {name: document[name] for name in SEEN if name in document}
+        return cls(taken_at=document["takenAt"], **members)
+
+    def fresh(self) -> SnapshotView:
+        """Return the same, with nothing worked out of it."""
+        return replace(self)
 
     def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
         """Return what `make` gives, computed once per key for all resources of the snapshot.
@@ -88,7 +90,8 @@ class SnapshotView:
         return value
 
 
-_SEEN = frozenset(member.name for member in fields(SnapshotView) if member.init)
+#: What policies see of a snapshot.
+SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
 @frozen

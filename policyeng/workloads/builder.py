@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from policyeng.facts.ids import name_of
-from policyeng.models import DeclaredWorkload, JsonObject, lowered, read_only
+from policyeng.models import DeclaredWorkload, JsonObject, lowered
 from policyeng.named import NamedTuple
 from policyeng.workloads.lookup import (
     ABSENT,
@@ -349,4 +349,4 @@ def _workload(fixed: JsonObject, fields: dict[str, ResolvedValue[object]], tags:
         unreadable["/tags"] = tags.written.reason
     unreadable |= {f"/tags{pointer}": reason for pointer, reason in tags.gaps.items()}
     possible = {pointer: answer.among for pointer, answer in fields.items() if answer.among}
-    return Workload(read_only(document), str(fixed["id"]), dict(sorted(unreadable.items())), possible)
+    return Workload(document, str(fixed["id"]), dict(sorted(unreadable.items())), possible)
