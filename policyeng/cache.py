@@ -131,10 +131,11 @@ def digest_of_code(*folders: str) -> str:
     """Return the digest of the files in folders of this package, wherever it is installed."""
     digest = hashlib.sha256()
     start = len(os.path.dirname(__file__))  # noqa: PTH120  # as below
-    for path in sorted(entry.path for entry in _code_in(folders)):
+    files = {entry.path[start:].replace(os.sep, "/"): entry.path for entry in _code_in(folders)}
+    for name, path in sorted(files.items()):
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # as below
             content = file.read()
-        digest.update(f"{path[start:]}\0{len(content)}\0".encode())
+        digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
 

@@ -146,11 +146,11 @@ def contents_of(root: Path) -> dict[str, bytes] | None:
     contents = {}
     try:
         for entry, is_read in _entries(root):
+            path = entry.path[start:].replace(os.sep, "/")
+            contents[path] = b""
             if is_read:
                 with open(entry.path, "rb", buffering=0) as file:  # noqa: PTH123  # a path object for each takes longer
-                    contents[entry.path[start:]] = file.read()
-            else:
-                contents[entry.path[start:]] = b""
+                    contents[path] = file.read()
     except OSError:
         return None
     return contents

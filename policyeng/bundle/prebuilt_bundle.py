@@ -85,7 +85,9 @@ class _BundleWriter(pickle.Pickler):
         """Return the kind of a reference and the path of its file, None for what is written as it is."""
         if isinstance(value, PurePath):
             # Versions of Python differ in how they pickle paths.
-            return ("path", str(value.relative_to(self._root))) if value.is_absolute() else ("relative", str(value))
+            return (
+                ("path", value.relative_to(self._root).as_posix()) if value.is_absolute() else ("relative", str(value))
+            )
         if isinstance(value, bytes):
             if value in self._code:
                 return "code", self._code[value]
@@ -94,7 +96,7 @@ class _BundleWriter(pickle.Pickler):
             if value in self._texts:
                 return "text", self._texts[value]
             if value.startswith(self._prefix):
-                return "place", value.removeprefix(self._prefix)
+                return "place", value.removeprefix(self._prefix).replace(os.sep, "/")
         return None
 
 
@@ -107,7 +109,7 @@ class _BundleReader(pickle.Unpickler):
             "code": code.get,
             "content": contents.__getitem__,
             "path": root.__truediv__,
-            "place": f"{root}{os.sep}".__add__,
+            "place": lambda path: f"{root}{os.sep}{path.replace('/', os.sep)}",
             "relative": PurePosixPath,
             "text": lambda path: text_of(contents[path], root / path),
         }
