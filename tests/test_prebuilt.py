@@ -332,3 +332,34 @@ def test_the_built_in_policies_evaluate_alike(tmp_path: Path, calls: list[str]) 
         bundle = load_bundle()
         assert [evaluate(bundle, sample, as_of=AS_OF).model_dump_json() for sample in samples] == expected
         assert calls == []
+
+
+def test_a_release_refuses_a_version_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written; each version that the project supports is asked for."""
+    asked: list[str] = []
+
+    def find(version: str) -> str | None:
+        asked.append(version)
+        return None if version == "3.12" else sys.executable
+
+    monkeypatch.setattr(compile_policies, "find_python", find)
+    monkeypatch.setattr(sys, "argv", ["compile_policies", str(tmp_path / "compiled")])
+    monkeypatch.setenv("POLICYENG_COMPILE_FOR", "every")
+
+    assert compile_policies.main() == 1
+    assert "no Python 3.12 is installed" in capsys.readouterr().err
+    assert not (tmp_path / "compiled").exists()
+    assert asked == ["3.11", "3.12", "3.13", "3.14"]
+
+
+def test_a_version_is_found_only_if_it_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """This version is; one whose program does not start, as where a switch of versions has none to offer, is not."""
+    shim = tmp_path / "python3.99"
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert compile_policies.find_python("3.99") is None
+    assert compile_policies.find_python(f"{sys.version_info[0]}.{sys.version_info[1]}") == sys.executable
