@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
+from policyeng._performance import IdentityKey
 from policyeng.bundle import Policy
 from policyeng.bundle.header import WORKSPACE
 from policyeng.engines import Column, Judgement
@@ -213,6 +214,12 @@ def reference_of(subject: Resource, owners: SubjectOwners) -> SubjectRef:
 
 def template_of(policy: Policy, controls: Mapping[str, tuple[str, ...]]) -> JsonObject:
     """Return the fields of a finding that depend on its policy; `controls` are those of policies by id."""
+    return _template(IdentityKey(policy), IdentityKey(controls))
+
+
+@lru_cache(maxsize=1024)
+def _template(policy_key: IdentityKey[Policy], controls_key: IdentityKey[Mapping[str, tuple[str, ...]]]) -> JsonObject:
+    policy, controls = policy_key.value, controls_key.value
     header = policy.header
     return {
         "policy": header.id,
