@@ -7,7 +7,7 @@ what a policy contains is a constant with a name (`k3`). The syntax tree of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -836,8 +836,8 @@ class _Writer:
         """Write the loop that a body begins with over those members for which its first conditions can be true.
 
         Where `some x in xs` comes before conditions such as `f(x.name) == wanted`, the members of a list that is used
-        several times are found by what `f(x.name)` is for each, so that not each use walks all of them. The conditions
-        are tested all the same.
+        several times are found by what `f(x.name)` is for each, so that not each use walks all of them. Without such a
+        condition, one such as `wanted in f(x.names)` finds them. The conditions are tested all the same.
         """
         member, collection = _loop_of(body[0])
         if member is None or collection is None or member.name in self.bound or not self.is_bound(collection):
@@ -852,6 +852,10 @@ class _Writer:
         if not any(isinstance(wanted, Var) for _, wanted in found):
             given = self.bound.keys()
             found, needed = self.keys_of(body, member.name, given, most=1)
+        how = "matching"
+        if not found:
+            found, needed = self.keys_of(body, member.name, given, most=1, sides_of=_containment)
+            how = "containing"
             if not found:
                 return False
         start = body[0].start
@@ -876,12 +880,17 @@ class _Writer:
         arguments = ", ".join([base, keys, name, *(self.bound[each] for each in free)])
         item = self.fresh()
         others = f"{'ordered_' if self.ordered else ''}values({base})"
-        self.loop(f"for {item} in matching({arguments}) if type({base}) is list else {others}:")
+        self.loop(f"for {item} in {how}({arguments}) if type({base}) is list else {others}:")
         self.bound[member.name] = item
         return True
 
     def keys_of(
-        self, body: Body, member: str, given: AbstractSet[str], most: int | None = None
+        self,
+        body: Body,
+        member: str,
+        given: AbstractSet[str],
+        most: int | None = None,
+        sides_of: Callable[[Expr], Sequence[tuple[Term, Term]]] | None = None,
     ) -> tuple[list[tuple[Term, Term]], Body]:
         """Return what a member and those that a loop looks for must have in common.
 
@@ -890,6 +899,7 @@ class _Writer:
             member: the variable of the loop.
             given: other variables on which what a member has may depend.
             most: of variables that are looked for; any number and constants where it is None.
+            sides_of: returns the two sides of a condition, in each order that counts; by default of a comparison.
 
         Returns:
             Pairs of what a member has and what is looked for, which equal each other, and the expressions that what
@@ -902,8 +912,8 @@ class _Writer:
         for expression in body[1:]:
             if len(found) == most or expression.withs or expression.negated or not isinstance(expression.value, Call):
                 break
-            sides = _sides(expression)
-            for own, other in (sides, sides[::-1]) if sides else ():
+            sides = (sides_of or _sides)(expression)
+            for own, other in sides:
                 if (
                     isinstance(other, Var if most else Scalar | Number | Var)
                     and self.is_bound(other)
@@ -1928,7 +1938,10 @@ class _Writer:
                     return f"({quick} or {codes[0]} is None)" if None in found else quick, "bool"
             if kinds[0] == "str" and kinds[1] in {"list", "set"}:
                 return f"{codes[0]} in {codes[1]}", "bool"
-            return f"is_member({', '.join(codes)})", "bool"
+            found = f"is_member({', '.join(codes)})"
+            if kinds[0] == "str":
+                found = f"({codes[0]} in {codes[1]} if type({codes[1]}) is set else {found})"
+            return found, "bool"
         if name == "internal.member_3":
             return f"is_pair({', '.join(codes)})", "bool"
         if name in _TYPE_CHECKS:
@@ -2020,11 +2033,22 @@ def _loop_of(expression: Expr) -> tuple[Var | None, Ref | None]:
     return member, Ref(item.start, item.end, item.head, item.path[:-1])
 
 
-def _sides(expression: Expr) -> list[Term]:
-    """Return both sides of a comparison with `==`."""
+def _sides(expression: Expr) -> Sequence[tuple[Term, Term]]:
+    """Return both sides of a comparison with `==`, in both orders."""
     value = expression.value
-    is_comparison = isinstance(value, Call) and operator_name(value) == "equal" and len(value.arguments) == 2
-    return value.arguments if isinstance(value, Call) and is_comparison else []
+    if not isinstance(value, Call) or operator_name(value) != "equal" or len(value.arguments) != 2:
+        return ()
+    left, right = value.arguments
+    return (left, right), (right, left)
+
+
+def _containment(expression: Expr) -> Sequence[tuple[Term, Term]]:
+    """Return the collection of `value in collection`, and the value."""
+    value = expression.value
+    if not isinstance(value, Call) or operator_name(value) != "internal.member_2" or len(value.arguments) != 2:
+        return ()
+    contained, collection = value.arguments
+    return ((collection, contained),)
 
 
 def _is_pattern(term: Term) -> bool:
