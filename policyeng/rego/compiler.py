@@ -15,6 +15,7 @@ from decimal import Decimal
 from types import CodeType
 from typing import Any, TypeVar
 
+from policyeng.rego.assembly import GeneratedModule, GeneratedProgram, assemble
 from policyeng.rego.budget import compile_at, spend
 from policyeng.rego.builtins import NOW, BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
@@ -198,6 +199,11 @@ class Compiler:
         functions = frozenset(node.path for node in self.root.below() if node.is_function)
         names = self.base, self.builtins, self.patterns, self.rules
         return Compiled(code, self.scalars, self.constants, *names, functions, self.parts)
+
+    def generate(self) -> GeneratedProgram:
+        """Return the Python text of every rule, which other versions of Python can compile."""
+        rest = self.compile().dump_rest()
+        return GeneratedProgram([self._generated(text) for text in self.texts.values()], self.written, rest)
 
     def compile_query(self, source: ModuleText, body: Body, variables: dict[str, str]) -> tuple[list[CodeType], str]:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
@@ -608,62 +614,27 @@ class Compiler:
     # Code.
 
     def _code(self, text: _Text) -> CodeType:
-        source = text.source
         try:
-            code = compile("\n".join(text.lines) or "pass", source.file, "exec", dont_inherit=True, optimize=2)
+            return assemble(self._generated(text), self.written)
         except (SyntaxError, RecursionError, SystemError) as error:
             # Only depth is left that Python does not take: blocks in blocks, or a term in a term.
             line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
-            raise _too_deep(source, text.places[line - 1][0]) from error
+            raise _too_deep(text.source, text.places[line - 1][0]) from error
+
+    def _generated(self, text: _Text) -> GeneratedModule:
+        source = text.source
         positions: dict[int, int] = {}
         lines = []
         for start, _ in text.places:
             if start not in positions:
                 positions[start] = source.position(min(start, len(source.text)))[0] if source.text else 1
             lines.append(positions[start])
-        return _relocate(code, lines or [1], self.written)
+        return GeneratedModule(source.file, "\n".join(text.lines), lines)
 
 
 def _too_deep(source: ModuleText, start: int) -> RegoError:
     message = "loops and terms are nested too deeply here; make rules of their own of some"
     return RegoError(Diagnostic("rego_compile_error", message, source, start))
-
-
-def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str]]) -> CodeType:
-    """Put lines and names of the Rego text in the place of those of the generated text.
-
-    Tracebacks, debuggers and coverage read them from the code, whose table of lines is described in CPython's
-    `Objects/locations.md`.
-
-    Args:
-        code: of the generated text.
-        lines: of the Rego text, one for each line of the generated text.
-        written: names of variables in the Rego text, by function and local variable.
-    """
-    known = written.get(code.co_name, {})
-    wanted = {known[name] for name in code.co_varnames if name in known}
-    names: dict[str, None] = {}
-    for name in code.co_varnames:
-        shown = known.get(name, f"_{name}" if name in wanted else name)
-        # Variables of two bodies may have the same name.
-        names[name if shown in names else shown] = None
-    table = bytearray()
-    first = last = lines[code.co_firstlineno - 1]
-    for start, end, line in code.co_lines():
-        found = last if line is None else lines[max(line, 1) - 1]
-        for place in range(start, end, 16):
-            # An entry has at most eight code units, and no columns.
-            table.append(0xE8 | (min(end - place, 16) // 2 - 1))
-            change = (found - last) << 1 if found >= last else (last - found) << 1 | 1
-            while change > 63:
-                table.append(change & 63 | 64)
-                change >>= 6
-            table.append(change)
-            last = found
-    constants = tuple(
-        _relocate(part, lines, written) if isinstance(part, CodeType) else part for part in code.co_consts
-    )
-    return code.replace(co_consts=constants, co_varnames=tuple(names), co_firstlineno=first, co_linetable=bytes(table))
 
 
 def _is_set(node: DataNode) -> bool:
