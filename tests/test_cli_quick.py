@@ -151,7 +151,7 @@ def test_a_mistake_reads_as_it_did() -> None:
     assert "--selekt" in result.stderr
 
 
-@pytest.mark.parametrize("settings", ["", 'exclude = ["/tests/", "*.bak", "!keep.json"]\nselect = ["AML-NET-001"]\n'])
+@pytest.mark.parametrize("settings", ["", 'exclude = ["/tests/", "*.bak", "!keep.json"]\n'])
 def test_a_plain_run_loads_nothing_that_it_does_not_use(settings: str, tmp_path: Path) -> None:
     """Once its programs and headers are in the cache, and in a folder with common settings, too."""
     if settings:

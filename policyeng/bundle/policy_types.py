@@ -93,6 +93,18 @@ class SnapshotView:
 SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
+#: The members of a snapshot that have ids or types as keys, and those of them with such an object below each key.
+INDICES = ("by_id", "by_type", "by_scope", "by_extended", "by_host", "by_subnet", "by_guid")
+NESTED = ("by_scope", "by_extended")
+
+
+def sort_keys(name: str, value: Any) -> Any:
+    """Return a member of a snapshot with its keys in their order if it is one of `INDICES`, or else as it is."""
+    if name in NESTED:
+        return {key: dict(sorted(value[key].items())) for key in sorted(value)}
+    return dict(sorted(value.items())) if name in INDICES else value
+
+
 @dataclass(frozen=True)
 class PolicyInput:
     """What a Python policy evaluates; the attributes carry the names of the Rego `input` document."""

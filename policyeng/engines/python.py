@@ -10,7 +10,7 @@ import orjson
 from msgspec.structs import replace
 
 from policyeng.bundle import PolicyInput, SnapshotView
-from policyeng.bundle.policy_types import Functions
+from policyeng.bundle.policy_types import Functions, sort_keys
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.engines.embedded import documents_of
 from policyeng.engines.recording import RecordedInput, RecordedView, plain
@@ -129,11 +129,15 @@ def input_of(work: EvaluationRequest) -> tuple[SnapshotView, Sequence[JsonObject
 
 
 def _make_read_only(work: EvaluationRequest) -> EvaluationRequest:
-    """Return a request with a read-only copy of the snapshot, which is made once."""
+    """Return a request with a read-only copy of the snapshot, which is made once.
+
+    Objects with ids or types as keys are sorted: a change adds keys at their end.
+    """
     original, snapshot, copy = work.made.get(READ_ONLY, (None, None, work))
     if original is not work.document:
         copies: dict[int, object] = {}
-        document = {name: read_only_copy(value, copies) for name, value in work.document.items()}
+        ordered = {name: sort_keys(name, value) for name, value in work.document.items()}
+        document = {name: read_only_copy(value, copies) for name, value in ordered.items()}
         documents: list[Any] = [read_only_copy(value, copies) for value in work.documents]
         copy = replace(
             work, document=document, documents=documents, snapshot=SnapshotView.from_document(document), made={}

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.policy_types import NESTED
 from policyeng.engines import embedded
 from policyeng.engines.tracing import NAMES
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.matching import PlannedColumn, Selector, Taking, selectors_in
 from policyeng.evaluation.prepared_snapshot import (
-    NESTED,
     OF_RESOURCES,
     Becomes,
     Moves,
@@ -307,15 +307,15 @@ class ChangingSnapshot:
         self._edit_subject(edits, row, document)
         edits.splice(collections["resources"], at, int(row.before is not None), [] if row.after is None else [document])
         if row.after is None:
-            edits.drop_sorted(collections["by_id"], row.key)
+            edits.drop(collections["by_id"], row.key)
         else:
-            edits.put_sorted(collections["by_id"], row.key, document)
+            edits.put(collections["by_id"], row.key, document)
         by_type = collections["by_type"]
         for kind, at_kind, was, now in places:
             if kind not in by_type:
-                edits.put_sorted(by_type, kind, [document])
+                edits.put(by_type, kind, [document])
             elif len(by_type[kind]) == was and not now:
-                edits.drop_sorted(by_type, kind)
+                edits.drop(by_type, kind)
             else:
                 edits.splice(by_type[kind], at_kind, was, [document] if now else [])
         for kind, at_kind, was, now in places:
@@ -366,18 +366,6 @@ class Edits:
             self._undo.append(partial(holder.__delitem__, key))
         holder[key] = value
 
-    def put_sorted(self, holder: dict[str, Value], key: str, value: object) -> None:
-        """Set the value of a key in an object with sorted keys."""
-        if key in holder:
-            self.put(holder, key, value)
-        else:
-            self._undo.append(partial(holder.__delitem__, key))
-            _insert(holder, key, value)
-
-    def drop_sorted(self, holder: dict[str, Value], key: str) -> None:
-        """Remove a key of an object with sorted keys."""
-        self._undo.append(partial(_insert, holder, key, holder.pop(key)))
-
     def keep(self, holder: MutableMapping[Value, Value], key: object) -> None:
         """Restore the current value of a key when the edits are undone, however it changes until then."""
         if key in holder:
@@ -400,31 +388,23 @@ class Edits:
             undo()
 
 
-def _insert(holder: dict[str, Value], key: str, value: object) -> None:
-    """Insert a key into an object with sorted keys; policies in Python see their order."""
-    keys = list(holder)
-    later = [(name, holder.pop(name)) for name in keys[bisect_left(keys, key) :]]
-    holder[key] = value
-    holder.update(later)
-
-
 def _edit_index(edits: Edits, collections: Mapping[str, Value], path: Path, moves: Moves) -> None:
     """Add or remove ids in the entry at a path; remove the entry if it becomes empty, but not the index."""
     name, *above, last = path
     index = holder = collections[name]
     for step in above:
         if step not in index:
-            edits.put_sorted(index, step, {})
+            edits.put(index, step, {})
         holder = index[step]
     if last not in holder:
-        edits.put_sorted(holder, last, [])
+        edits.put(holder, last, [])
     ids = holder[last]
     for key, (was, now) in moves.items():
         edits.splice(ids, bisect_left(ids, key), was, [key] * now)
     if not ids:
-        edits.drop_sorted(holder, last)
+        edits.drop(holder, last)
         if above and not holder:
-            edits.drop_sorted(index, above[0])
+            edits.drop(index, above[0])
 
 
 def _row_at(
@@ -496,8 +476,8 @@ class Invalidation:
         self._policies_of: dict[int, Sequence[int]] = {}
         found: dict[int, list[int]] = {}
         for column in planned:
-            for at in column.all():
-                found.setdefault(at, []).append(column.policy)
+            for position in column.all():
+                found.setdefault(position, []).append(column.policy)
         self._policies_of.update(found)
 
     @cached_property

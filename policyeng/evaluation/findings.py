@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from msgspec.structs import replace
 
+from policyeng._performance import IdentityKey
 from policyeng.bundle import Policy
 from policyeng.bundle.header import WORKSPACE
 from policyeng.engines import Column, Judgement
@@ -162,13 +163,20 @@ def findings_of(prepared: EvaluationContext, columns: Iterable[Column]) -> Findi
     for plan in planned:
         number = plan.policy
         _, passes, judgements, errors = evaluated.get(number, Column(number, (), {}))
-        judgements = {**judgements, **{at: Judgement(unknowns=reasons) for at, reasons in plan.undecided.items()}}
+        judgements = {
+            **judgements,
+            **{position: Judgement(unknowns=reasons) for position, reasons in plan.undecided.items()},
+        }
         order = in_order((*passes, *judgements) if judgements else passes)
         for position in order:
             if position not in references:
                 references[position] = reference_of(estate.subjects[position], owners)
         template = template_of(policies[number], controls)
-        others = {at: _finding(template, references[at], judgements[at]) for at in order if at in judgements}
+        others = {
+            position: _finding(template, references[position], judgements[position])
+            for position in order
+            if position in judgements
+        }
         if order:
             explained.append(FindingColumn(number, template, order, others, references))
         builtin_errors.update({(policies[number].id, name): count for name, count in errors.items()})
@@ -214,6 +222,12 @@ def reference_of(subject: Resource, owners: SubjectOwners) -> SubjectRef:
 
 def template_of(policy: Policy, controls: Mapping[str, tuple[str, ...]]) -> JsonObject:
     """Return the fields of a finding that depend on its policy; `controls` are those of policies by id."""
+    return _template(IdentityKey(policy), IdentityKey(controls))
+
+
+@lru_cache(maxsize=1024)
+def _template(policy_key: IdentityKey[Policy], controls_key: IdentityKey[Mapping[str, tuple[str, ...]]]) -> JsonObject:
+    policy, controls = policy_key.value, controls_key.value
     header = policy.header
     return {
         "policy": header.id,

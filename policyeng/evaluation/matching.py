@@ -186,19 +186,25 @@ def plan(
     With `wanted`, yield only those: positions of subjects by the number of the policy.
     """
     subjects, judges = estate.subjects, selectors_in(bundle)
-    partly = {at for at, subject in enumerate(subjects) if subject.unreadable or subject.carried or subject.is_gap}
+    matched_positions = _match_all(bundle, subjects) if wanted is None else sorted(wanted.items())
     namespaces: Mapping[str, Mapping[str, object]] = {}
     if any(policy.match and policy.match.namespace_labels is not None for policy in bundle.policies):
         namespaces = labels_of_namespaces(subject.document for subject in subjects)
-    for number, matched in _match_all(bundle, subjects) if wanted is None else sorted(wanted.items()):
-        positions = sorted(matched)
+    for number, matched in matched_positions:
         policy = bundle.policies[number]
-        is_whole = policy.match is None and not policy.undecided and partly.isdisjoint(positions)
-        column = PlannedColumn(number, positions)
-        if not is_whole:
+        column = PlannedColumn(number, sorted(matched))
+        if (
+            policy.match is not None
+            or policy.undecided
+            or any(_is_partly_unknown(subjects[position]) for position in matched)
+        ):
             column = _plan_partly(column, policy, judges[number], subjects, namespaces)
         if column.size:
             yield column
+
+
+def _is_partly_unknown(subject: Resource) -> bool:
+    return bool(subject.unreadable) or subject.carried is not None or subject.is_gap
 
 
 def _plan_partly(

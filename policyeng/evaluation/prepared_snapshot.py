@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from policyeng.bundle import SnapshotView
+from policyeng.bundle.policy_types import sort_keys
 from policyeng.errors import InputError
 from policyeng.evaluation.coverage import Gap, gaps_in, list_bounded, list_untyped_gaps
 from policyeng.evaluation.input_warnings import list_warnings
@@ -50,8 +51,6 @@ ROLE_DEFINITION_TYPE = "microsoft.authorization/roledefinitions"
 
 #: The indices of resources: each maps one or two keys to a list of ids.
 OF_RESOURCES = ("by_scope", "by_extended", "by_host", "by_subnet", "by_guid")
-#: Those with a list of ids for each type below a key.
-NESTED = ("by_scope", "by_extended")
 
 #: The place of an id in the indices of resources: the name of an index, and the keys in it.
 Path = tuple[str, ...]
@@ -76,9 +75,7 @@ def indices_of(
                 index = index.setdefault(step, {})
             index.setdefault(last, []).append(key)
     for name in OF_RESOURCES:
-        entries = sorted(indices[name].items())
-        is_nested = name in NESTED
-        indices[name] = {key: dict(sorted(lists.items())) if is_nested else lists for key, lists in entries}
+        indices[name] = sort_keys(name, indices[name])
     return {
         **indices,
         "by_series": _positions(stated["approvals"], _series_of),
@@ -325,13 +322,16 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
         if not (isinstance(identity, str) and identity and isinstance(kind, str) and kind):
             problems.append(Problem(level="error", message="a resource has no string `id` and `type`; add both"))
             continue
+        key = lowered(identity)
         try:
             text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
             read = resource_read(resource, text)
             if read.document is not resource:
                 text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
-            document = read.document if has_json_types(read.document) else orjson.loads(text)
-            rows.append(_ResourceRow(lowered(identity), text, document, read.problems))
+            # Readers give what a JSON parser gives; a program can use other types.
+            is_json = key in snapshot.origins or has_json_types(read.document)
+            document = read.document if is_json else orjson.loads(text)
+            rows.append(_ResourceRow(key, text, document, read.problems))
         except TypeError as error:
             problems.append(_not_evaluated(identity, error))
     if not is_within([row.document for row in rows], MAX_DEPTH + 1):

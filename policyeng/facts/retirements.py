@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from policyeng.facts.catalogue import Facts, Retirement
 from policyeng.facts.computes import NodeSize
 from policyeng.models import JsonObject
 
 
-class RetiringNode(Struct, frozen=True):
+class RetiringNode(NamedTuple):
     """A place that states a VM size, the size, and its retirement, which has come or comes within a notice."""
 
     path: str
