@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread_parameters
 from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
+from policyeng.engines import OpaOptions
+from policyeng.evaluation.context import EvaluationOptions
 from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
 from policyeng.sources.discovery import FileWalk
@@ -97,6 +100,28 @@ class EvaluationSetup(Struct, frozen=True):
     settings: Settings
     problems: Sequence[Problem] = ()
     applied: AppliedSettings = field(default_factory=AppliedSettings)
+
+    def options(
+        self,
+        as_of: datetime,
+        engine: str = "embedded",
+        opa: OpaOptions | None = None,
+        *,
+        jobs: int = 1,
+        problems: Iterable[Problem] = (),
+    ) -> EvaluationOptions:
+        """Return the options of an evaluation; `problems` were found while reading its snapshot."""
+        return EvaluationOptions(
+            as_of=as_of,
+            exemptions=self.exemptions,
+            engine=engine,
+            opa=opa,
+            jobs=jobs,
+            fail_on=self.settings.fail_on,
+            strict_unknown=self.settings.strict_unknown,
+            problems=tuple(problems),
+            parameters=self.parameters,
+        )
 
 
 def load_resources(

@@ -9,13 +9,15 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from policyeng import __version__
 from policyeng.api import parameters_of
 from policyeng.bundle import Bundle
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.engines.embedded import compile_rego
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.evaluation import evaluate, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate_snapshot, prepare
 from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Problem, Severity, Snapshot, Unknown
 from policyeng.sources import DEFAULT_MAX_BYTES
 from policyeng.sources.discovery import Named
@@ -137,16 +139,12 @@ class Worker:
     Attributes:
         bundle: the result of `pack_bundle`.
         build: the policyeng version of the driver.
-        parameters: by policy id, including those of the profile.
+        options: those of the evaluation of each row.
     """
 
     bundle: bytes = field(repr=False)
     build: str
-    as_of: datetime
-    exemptions: tuple[Exemption, ...]
-    parameters: Mapping[str, JsonObject]
-    fail_on: Severity
-    strict_unknown: bool
+    options: EvaluationOptions
     max_bytes: int
 
     def __call__(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
@@ -179,16 +177,7 @@ class Worker:
         return self._evaluated(bundle, read.snapshot, read.problems)
 
     def _evaluated(self, bundle: Bundle, snapshot: Snapshot, problems: Iterable[Problem]) -> Evaluation:
-        return evaluate(
-            bundle,
-            snapshot,
-            as_of=self.as_of,
-            exemptions=self.exemptions,
-            parameters=self.parameters,
-            fail_on=self.fail_on,
-            strict_unknown=self.strict_unknown,
-            problems=problems,
-        )
+        return evaluate_snapshot(bundle, snapshot, replace(self.options, problems=tuple(problems)))
 
 
 def evaluate_table(
@@ -236,16 +225,10 @@ def evaluate_table(
     prepare(bundle, Snapshot(), given)  # errors are reported here, not once per worker
     compile_rego(bundle)
     moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-    worker = Worker(
-        bundle=pack_bundle(bundle),
-        build=__version__,
-        as_of=moment,
-        exemptions=tuple(exemptions),
-        parameters=given,
-        fail_on=Severity(fail_on),
-        strict_unknown=strict_unknown,
-        max_bytes=max_bytes,
+    evaluation_options = EvaluationOptions(
+        moment, tuple(exemptions), fail_on=Severity(fail_on), strict_unknown=strict_unknown, parameters=given
     )
+    worker = Worker(pack_bundle(bundle), __version__, evaluation_options, max_bytes)
     name, snapshot = frame[_quoted(name_column)], frame[_quoted(snapshot_column)]
     pairs = frame.select(name.cast("string").alias("name"), snapshot.alias("snapshot"))
     return pairs.mapInArrow(worker, ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items()))

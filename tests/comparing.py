@@ -44,7 +44,7 @@ class Given:
     def state(self) -> State:
         """The state."""
         snapshot = Snapshot.model_validate({**self.document, "resources": tuple(self.document["resources"])})
-        return State(self.bundle, snapshot, self.as_of, self.exemptions, self.parameters)
+        return State(self.as_of, self.exemptions, parameters=self.parameters, bundle=self.bundle, snapshot=snapshot)
 
 
 def given_of(bundle: Bundle, example: Example) -> Given:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.inputs import Cause, CauseKind, Comparison, ComparisonThreshold, Flip, State, evaluate_state
@@ -35,7 +35,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 def state(bundle: Bundle, *resources: JsonObject, **more: object) -> State:
     """Resources, evaluated at the usual clock unless `more` has another."""
-    return replace(State(bundle, snapshot(*resources), AS_OF), **more)  # type: ignore[arg-type]  # fields by name
+    return replace(State(AS_OF, bundle=bundle, snapshot=snapshot(*resources)), **more)
 
 
 def only_flip(comparison: Comparison) -> Flip:
@@ -204,7 +204,7 @@ def test_a_statement_of_the_snapshot_is_a_cause(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, deny_when('input.snapshot.approvals[_].status == "revoked"'))
     approval = {"id": "A-1", "scope": "/subscriptions/s", "status": "granted"}
     before, after = (
-        State(bundle, snapshot(workspace("w"), approvals=[{**approval, "status": status}]), AS_OF)
+        State(AS_OF, bundle=bundle, snapshot=snapshot(workspace("w"), approvals=[{**approval, "status": status}]))
         for status in ("granted", "revoked")
     )
 
@@ -285,8 +285,8 @@ def test_another_engine_is_a_cause_where_it_decides_otherwise(bundle: Bundle, mo
 
 def test_problems_name_their_side(bundle: Bundle) -> None:
     """Those of both sides are listed once."""
-    before = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403", "old: 1"]), AS_OF)
-    after = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403"]), AS_OF)
+    before = State(AS_OF, bundle=bundle, snapshot=snapshot(workspace("w"), incomplete=["roles: 403", "old: 1"]))
+    after = State(AS_OF, bundle=bundle, snapshot=snapshot(workspace("w"), incomplete=["roles: 403"]))
 
     messages = [problem.message for problem in compare_states(before, after).problems]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -11,6 +10,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from policyeng.audit.diff.forecast import Ready, UpcomingChange, forecast_flips, forecast_parts, stored_parts
 from policyeng.audit.diff.inputs import CauseKind, FindingKey, State, Status, evaluate_state, index_findings, status_of
@@ -37,7 +37,7 @@ def summary(found: Sequence[UpcomingChange]) -> list[tuple[datetime, str, CauseK
 def state_of(folder: Path, condition: str, **more: object) -> State:
     """One workspace under one policy."""
     bundle = load_bundle(write(folder, {"area/p/p.rego": rego("p", deny_when(condition))}))
-    return State(bundle, snapshot(workspace("w", x=1, end="2026-06-10T12:00:00Z"), **more), AS_OF)
+    return State(AS_OF, bundle=bundle, snapshot=snapshot(workspace("w", x=1, end="2026-06-10T12:00:00Z"), **more))
 
 
 def test_an_exemption_that_lapses_and_one_that_begins(tmp_path: Path) -> None:
@@ -76,7 +76,11 @@ def test_an_approval_that_lapses_is_named(root: Path) -> None:
     """On the built-in policies: of the compliant sample the approval of a restricted series ends."""
     from policyeng.sources import load_snapshot
 
-    state = State(BUNDLE, load_snapshot(root / "samples/workspaces/compliant.json"), datetime(2026, 12, 20, tzinfo=UTC))
+    state = State(
+        datetime(2026, 12, 20, tzinfo=UTC),
+        bundle=BUNDLE,
+        snapshot=load_snapshot(root / "samples/workspaces/compliant.json"),
+    )
     (one,) = (
         one
         for one in forecast_flips(state, datetime(2027, 1, 10, tzinfo=UTC))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 from pydantic_core import to_json
 
@@ -56,7 +56,6 @@ from policyeng.models import (
     Evaluation,
     Finding,
     Findings,
-    JsonObject,
     LedgerEntry,
     Outcome,
     Problem,
@@ -129,16 +128,6 @@ def decode_key(basis: ReuseKey | None, grounds: str) -> str:
     return encode_key(basis._replace(grounds=grounds)) if basis else ""
 
 
-class RunOptions(EvaluationOptions, frozen=True):
-    """The options for evaluating the parts of a run.
-
-    Attributes:
-        parameters: by policy id, values that replace the defaults.
-    """
-
-    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
-
-
 class EvaluatedPart(Struct, frozen=True):
     """The result of a part.
 
@@ -159,17 +148,9 @@ class EvaluatedPart(Struct, frozen=True):
     ledger: tuple[LedgerEntry, ...] = ()
 
 
-def options_of(active: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> RunOptions:
+def options_of(active: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> EvaluationOptions:
     """Return the options for evaluating parts at a clock; one without a time zone is in UTC."""
-    return RunOptions(
-        as_of=as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC),
-        exemptions=active.exemptions,
-        engine=engine,
-        opa=opa,
-        fail_on=active.settings.fail_on,
-        strict_unknown=active.settings.strict_unknown,
-        parameters=active.parameters,
-    )
+    return active.options(as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC), engine, opa)
 
 
 class Before(NamedTuple):
@@ -199,7 +180,9 @@ class Resumed(Struct, frozen=True):
 
 
 @uncollected()
-def read_and_evaluate(source: PartSource | Collected | Resumed, bundle: Bundle, options: RunOptions) -> EvaluatedPart:
+def read_and_evaluate(
+    source: PartSource | Collected | Resumed, bundle: Bundle, options: EvaluationOptions
+) -> EvaluatedPart:
     """Read a part if necessary, and evaluate it, or the policies that have to be evaluated again.
 
     Raises:
@@ -212,7 +195,9 @@ def read_and_evaluate(source: PartSource | Collected | Resumed, bundle: Bundle, 
     return evaluate_part(part, bundle, options, source.before if is_same else None)
 
 
-def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> EvaluatedPart:
+def evaluate_part(
+    part: Collected, bundle: Bundle, options: EvaluationOptions, before: Before | None = None
+) -> EvaluatedPart:
     """Evaluate a part; with an earlier evaluation, only the policies that read the clock.
 
     Raises:
@@ -271,19 +256,21 @@ def _find_clock_policies(prepared: EvaluationContext, found: Findings) -> frozen
     return frozenset((*(bundle.policies[number].id for number in planned if bundle.clocked[number]), *_failing(found)))
 
 
-def ids_in_force(options: RunOptions, policies: Sequence[Policy]) -> tuple[str, ...]:
+def ids_in_force(options: EvaluationOptions, policies: Sequence[Policy]) -> tuple[str, ...]:
     """Return the ids of the exemptions that are active at the clock."""
     return tuple(one.id for one in in_force_of(options.exemptions, policies, options.as_of)[0])
 
 
-def find_used_exemptions(options: RunOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
+def find_used_exemptions(options: EvaluationOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
     """Return the ids of the exemptions that cover a finding of a part, from its problems of exemptions."""
     idle = {problem.place for problem in exempting}
     active, _ = in_force_of(options.exemptions, bundle.policies, options.as_of)
     return tuple(sorted(entry.id for entry in active if place_of(entry) not in idle))
 
 
-def evaluate_stored(snapshot: Snapshot, bundle: Bundle, options: RunOptions, problems: Sequence[Problem]) -> Evaluation:
+def evaluate_stored(
+    snapshot: Snapshot, bundle: Bundle, options: EvaluationOptions, problems: Sequence[Problem]
+) -> Evaluation:
     """Evaluate a stored snapshot. Return the evaluation without the problems of exemptions."""
     prepared = prepare(bundle, snapshot, options.parameters)
     return separate_exemption_problems(evaluate_prepared(prepared, replace(options, problems=problems)))[0]
@@ -324,7 +311,9 @@ class EarlierRun:
         grounds: the digest of what all parts of this run share; see `ReuseKey`.
     """
 
-    def __init__(self, store: Store, last: AuditRun | None, bundle: Bundle, grounds: str, options: RunOptions) -> None:
+    def __init__(
+        self, store: Store, last: AuditRun | None, bundle: Bundle, grounds: str, options: EvaluationOptions
+    ) -> None:
         """Use the parts of the last run, if any."""
         self._store, self._options, self.grounds = store, options, grounds
         self._as_of = last.as_of if last else options.as_of
@@ -389,12 +378,12 @@ class EarlierRun:
         return self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
 
 
-def _problems_of_exemptions(options: RunOptions, bundle: Bundle, used: Sequence[str]) -> Iterator[Problem]:
+def _problems_of_exemptions(options: EvaluationOptions, bundle: Bundle, used: Sequence[str]) -> Iterator[Problem]:
     active, problems = in_force_of(options.exemptions, bundle.policies, options.as_of, bundle.idle)
     yield from (*problems, *unused(active, used))
 
 
-def digest_grounds(policies: bytes, options: RunOptions) -> str:
+def digest_grounds(policies: bytes, options: EvaluationOptions) -> str:
     """Return the digest of the stored policies, the options, and the code of the engine."""
     stated = {
         "policies": digest_of(policies),
@@ -415,7 +404,7 @@ def evaluate_parts(
     sources: Iterable[PartSource | Collected | Resumed | EvaluatedPart],
     bundle: Bundle,
     policies: bytes,
-    options: RunOptions,
+    options: EvaluationOptions,
     jobs: int,
 ) -> Iterator[EvaluatedPart]:
     """Read and evaluate parts, in order.
@@ -451,7 +440,7 @@ class _PartEvaluator(Struct, frozen=True, dict=True):
     """What a process evaluates parts with, from its start."""
 
     policies: bytes
-    options: RunOptions
+    options: EvaluationOptions
 
     @cached_property
     def bundle(self) -> Bundle:
@@ -572,7 +561,7 @@ def _warn_about_earlier_clock(last: AuditRun | None, as_of: datetime) -> Iterato
 def _run(
     estate: EstateSettings,
     setup: EvaluationSetup,
-    options: RunOptions,
+    options: EvaluationOptions,
     tally: PartTotals,
     started: datetime,
     warnings: Sequence[Problem],

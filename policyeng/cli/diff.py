@@ -68,14 +68,14 @@ class DiffSide:
         """Combine a snapshot with what it is evaluated with."""
         setup = self.setup
         return State(
-            setup.bundle,
-            snapshot,
             self.as_of,
             setup.exemptions,
-            setup.parameters,
             reading.engine,
             reading.opa,
-            problems,
+            problems=problems,
+            parameters=setup.parameters,
+            bundle=setup.bundle,
+            snapshot=snapshot,
         )
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
+from msgspec import field as struct_field
 from msgspec.structs import replace
 
 from policyeng._performance import uncollected
@@ -132,7 +133,20 @@ PAIRS_OF_A_PROCESS = 12_000
 
 
 class EvaluationOptions(Struct, frozen=True):
-    """The options of an evaluation; see the arguments of `policyeng.evaluation.evaluate`."""
+    """The options of an evaluation, which every command, the server, audits and programs pass on by reference.
+
+    Attributes:
+        as_of: the evaluation time; UTC if it has no time zone.
+        exemptions: accepted failures; they mark findings until they expire.
+        engine: the engine that evaluates Rego, one of `policyeng.engines.ENGINES`.
+        opa: the OPA server of the engine `opa`; by default a private server is started.
+        jobs: the number of processes; 0 chooses one, at most one for each processor. Processes are forked, so no other
+            thread may be running. Only for the engine `embedded`.
+        fail_on: the lowest severity whose failures set the exit code to 1.
+        strict_unknown: count unknown findings, and relevant entries of the ledger, as failures.
+        problems: problems found while reading the inputs; an error sets the exit code to 2.
+        parameters: values that replace the defaults, by policy id.
+    """
 
     as_of: datetime
     exemptions: Sequence[Exemption] = ()
@@ -142,6 +156,7 @@ class EvaluationOptions(Struct, frozen=True):
     fail_on: Severity = Severity.LOW
     strict_unknown: bool = False
     problems: Sequence[Problem] = ()
+    parameters: Mapping[str, JsonObject] = struct_field(default_factory=dict)
 
     @property
     def moment(self) -> datetime:

@@ -56,19 +56,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate every resource of a snapshot with every policy of a bundle that applies to it.
 
-    Args:
-        bundle: the policies to evaluate.
-        snapshot: the resources to evaluate.
-        as_of: the evaluation time; UTC if it has no time zone.
-        exemptions: accepted failures; they mark findings until they expire.
-        parameters: values that replace the defaults, by policy id.
-        engine: the engine that evaluates Rego, one of `policyeng.engines.ENGINES`.
-        opa: the OPA server of the engine `opa`; by default a private server is started.
-        jobs: the number of processes; 0 chooses one, at most one for each processor. Processes are forked, so no other
-            thread may be running. Only for the engine `embedded`.
-        fail_on: the lowest severity whose failures set the exit code to 1.
-        strict_unknown: count unknown findings, and relevant entries of the ledger, as failures.
-        problems: problems found while reading the inputs; an error sets the exit code to 2.
+    The arguments after the snapshot are the attributes of `EvaluationOptions`.
 
     Raises:
         UsageError: a parameter does not exist or does not match its schema, or the engine does not exist or cannot use
@@ -76,9 +64,15 @@ def evaluate(
         EngineError: the bundle does not compile, the OPA server does not return a result for every pair, or no process
             can be started.
     """
-    options = EvaluationOptions(as_of, exemptions, engine, opa, jobs, fail_on, strict_unknown, tuple(problems))
-    context = prepare(bundle, snapshot, parameters)
-    return evaluate_prepared(context, options)
+    options = EvaluationOptions(
+        as_of, exemptions, engine, opa, jobs, fail_on, strict_unknown, tuple(problems), parameters or {}
+    )
+    return evaluate_snapshot(bundle, snapshot, options)
+
+
+def evaluate_snapshot(bundle: Bundle, snapshot: Snapshot, options: EvaluationOptions) -> Evaluation:
+    """Evaluate a snapshot; see `evaluate`."""
+    return evaluate_prepared(prepare(bundle, snapshot, options.parameters), options)
 
 
 @uncollected()

@@ -8,12 +8,12 @@ is found by bisection.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from pydantic import AwareDatetime
 
 from policyeng import exemptions as exempting

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from msgspec.structs import replace
 from pydantic import AwareDatetime
 
 from policyeng.audit.records import AuditRun, History
 from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate_snapshot
 from policyeng.facts.ids import fold_id
 from policyeng.models import (
     BundleRef,
     EngineRef,
     Evaluation,
-    Exemption,
     Finding,
     JsonObject,
     Outcome,
@@ -162,23 +162,11 @@ class Comparison(ValidatedModel):
 _POSITION = re.compile(r"/\d+(?=/|$)")
 
 
-@dataclass(frozen=True)
-class State:
-    """Everything that findings depend on.
-
-    Attributes:
-        parameters: by policy id, values that replace the defaults.
-        problems: of reading.
-    """
+class State(EvaluationOptions, frozen=True, kw_only=True, dict=True):
+    """A snapshot with the policies and the options that it is evaluated with."""
 
     bundle: Bundle
     snapshot: Snapshot
-    as_of: datetime
-    exemptions: Sequence[Exemption] = ()
-    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
-    engine: str = "embedded"
-    opa: OpaOptions | None = None
-    problems: Sequence[Problem] = ()
 
     @cached_property
     def filled(self) -> Mapping[str, JsonObject]:
@@ -206,18 +194,8 @@ def evaluate_state(state: State, gate: ComparisonThreshold = ANY) -> Evaluation:
         UsageError: a parameter is unknown or does not match its schema, or the engine is unknown.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    return evaluate(
-        state.bundle,
-        state.snapshot,
-        as_of=state.as_of,
-        exemptions=state.exemptions,
-        parameters=state.parameters,
-        engine=state.engine,
-        opa=state.opa,
-        fail_on=gate.fail_on,
-        strict_unknown=gate.strict_unknown,
-        problems=state.problems,
-    )
+    options = replace(state, fail_on=gate.fail_on, strict_unknown=gate.strict_unknown)
+    return evaluate_snapshot(state.bundle, state.snapshot, options)
 
 
 class FindingKey(NamedTuple):
@@ -300,13 +278,13 @@ class Stored:
         """Return a snapshot with the policies and options of the run, at its clock or another."""
         run = self.run
         return State(
-            self.bundle,
-            snapshot,
             as_of or run.as_of,
             run.exemptions,
-            run.parameters,
             run.engine.name,
             self._opa if run.engine.name == "opa" else None,
+            parameters=run.parameters,
+            bundle=self.bundle,
+            snapshot=snapshot,
         )
 
 

@@ -136,13 +136,13 @@ class _Looking:
                 state = None
                 if part.snapshot is not None:
                     state = State(
-                        setup.bundle,
-                        part.snapshot,
                         self._begins,
                         setup.exemptions,
-                        setup.parameters,
                         self._engine,
                         self._opa,
+                        parameters=setup.parameters,
+                        bundle=setup.bundle,
+                        snapshot=part.snapshot,
                     )
                 yield Ready(part.name, state, part.remarks)
             yield from (Ready(problem.place, None, (problem,)) for problem in setup.problems)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import evaluate_snapshot
 from policyeng.models import (
     AppliedSettings,
     Blame,
@@ -121,17 +122,15 @@ def report_on_document(service: Service, request: RouteRequest) -> RouteResponse
         context=normalize_context(options.scope, options.workspace, {}),
         **setup.bundle.wanted,
     )
-    settings, strict = setup.settings, options.strict_unknown
-    evaluation = evaluate(
-        setup.bundle,
-        read.snapshot,
-        as_of=options.as_of or request.at,
+    configured = setup.options(options.as_of or request.at, problems=(*read.problems, *problems))
+    strict = options.strict_unknown
+    replaced = replace(
+        configured,
         exemptions=exemptions,
-        parameters=setup.parameters,
-        fail_on=options.fail_on or settings.fail_on,
-        strict_unknown=settings.strict_unknown if strict is None else strict,
-        problems=(*read.problems, *problems),
+        fail_on=options.fail_on or configured.fail_on,
+        strict_unknown=configured.strict_unknown if strict is None else strict,
     )
+    evaluation = evaluate_snapshot(setup.bundle, read.snapshot, replaced)
     evaluation = evaluation.model_copy(update={"settings": _apply_settings(setup, options)})
     return RouteResponse(render(evaluation).encode(), setup, outcome=evaluation)
 
