@@ -14,8 +14,6 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec  # the stored objects name its functions
-
 from policyeng import __version__, cache
 
 #: The folders of this package with the code that compiled policies follow from.
@@ -87,5 +85,4 @@ def _name(form: str, python: PythonVersion) -> str:
 
 
 def _key(form: str, parts: tuple[str, ...], python: PythonVersion) -> bytes:
-    code = cache.digest_of_code(*_COMPILED_BY)
-    return cache.key_of(form, __version__, msgspec.__version__, code, python.magic, *parts).encode()
+    return cache.key_of(form, __version__, cache.digest_of_code(*_COMPILED_BY), python.magic, *parts).encode()
