@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.estates import document
 from benchmarks.preparing import AS_OF, whole_bundle
@@ -18,7 +19,6 @@ from policyeng.bundle import Bundle
 from policyeng.engines import run_engine
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.context import prepare
-from policyeng.named import NamedTuple
 from policyeng.sources import load_snapshot
 
 #: Policies of the documents have numbers from 101 to 199, with one exception; the others come from other rule sets.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread_parameters
@@ -14,7 +16,6 @@ from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
 from policyeng.engines import OpaOptions
 from policyeng.evaluation.context import EvaluationOptions
-from policyeng.frozen import field, frozen
 from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
 from policyeng.sources.discovery import FileWalk
@@ -29,11 +30,19 @@ _PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-
 _ENVIRONMENT = "environment "
 
 
+def _values_in_json(settings: Settings, names: Collection[str]) -> JsonObject:
+    """Return settings as JSON values; most runs set only lists of strings, which need no pydantic."""
+    values = {name: getattr(settings, name) for name in names}
+    if all(isinstance(value, tuple) and all(type(entry) is str for entry in value) for value in values.values()):
+        return {name: list(value) for name, value in values.items()}
+    return settings.model_dump(mode="json", include=set(names))
+
+
 def describe_settings(settings: Settings) -> AppliedSettings:
     """Describe the configuration for a report, with masked secrets and paths relative to the working directory."""
     file = _format_value(settings.file) if settings.file else ""
     given = [name for name, origin in settings.origins.items() if origin != "default" and name not in _ELSEWHERE]
-    values: JsonObject = settings.model_dump(mode="json", include=set(given)) if given else {}
+    values = _values_in_json(settings, given)
     if "exclude" in values:
         here = re.compile(rf"^(!?){re.escape(Path.cwd().as_posix())}/")
         values["exclude"] = [here.sub(r"\1/", pattern) for pattern in values["exclude"]]
@@ -75,8 +84,7 @@ def _mask_option(option: str, value: object) -> object:
     return masked({option: plain})[option]  # type: ignore[index]  # it gives an object for an object
 
 
-@frozen
-class EvaluationSetup:
+class EvaluationSetup(Struct, frozen=True):
     """The inputs of an evaluation apart from the snapshot.
 
     Attributes:

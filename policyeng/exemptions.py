@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from datetime import datetime
 
+from msgspec.structs import fields
+
 from policyeng.bundle import Policy
 from policyeng.errors import suggest_nearest
 from policyeng.facts.ids import is_at_or_under
-from policyeng.frozen import fields
 from policyeng.models import Exemption, ExemptionMark, Finding, Findings, Outcome, Problem
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.policy_selection import is_framework_file, shipped_frameworks
@@ -16,7 +17,6 @@ from policyeng.bundle.switches import unset_switches
 from policyeng.errors import InputError, UsageError, suggest_nearest
 from policyeng.facts.evidence import WHOLE_SNAPSHOT, count_evidence, mask_evidence
 from policyeng.facts.ids import types_of
-from policyeng.frozen import frozen, replace
 from policyeng.later import lazy_pattern
 from policyeng.models import (
     Checked,
@@ -58,8 +58,7 @@ def _check_date(value: str) -> str:
     return value
 
 
-@frozen(kw_only=True)
-class Control(Model):
+class Control(Model, frozen=True, kw_only=True):
     """One requirement of a framework.
 
     Attributes:
@@ -78,8 +77,7 @@ class Control(Model):
     policies: tuple[ControlMapping, ...] = ()
 
 
-@frozen(kw_only=True)
-class Framework(Model):
+class Framework(Model, frozen=True, kw_only=True):
     """A published standard, or an organization's own, as controls.
 
     Attributes:

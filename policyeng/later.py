@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from _thread import RLock
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec
-from types import ModuleType
 from typing import TYPE_CHECKING, AnyStr, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -49,37 +45,6 @@ class Modules(Mapping[str, _M]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-def when_used(*names: str) -> None:
-    """Have modules of the standard library, which others import whether they need them or not, load when first used.
-
-    `importlib.util.LazyLoader` loads a module as soon as another one imports it.
-    """
-    for name in names:
-        spec = None if name in sys.modules else find_spec(name)
-        if spec is not None:
-            sys.modules[name] = module = module_from_spec(spec)
-            module.__class__ = _Unloaded
-
-
-class _Unloaded(ModuleType):
-    """A module that is loaded when an attribute of it is first read."""
-
-    def __getattr__(self, name: str) -> object:
-        with _LOADING:
-            if type(self) is _Unloaded and "__builtins__" not in vars(self):  # running its code begins with these
-                spec = self.__spec__
-                if spec is not None and spec.loader is not None:
-                    spec.loader.exec_module(self)
-                self.__class__ = ModuleType  # type: ignore[assignment]  # it is one from here on
-        try:
-            return vars(self)[name]
-        except KeyError:
-            raise AttributeError(f"module `{self.__name__}` has no attribute `{name}`") from None
-
-
-_LOADING = RLock()
 
 
 def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:

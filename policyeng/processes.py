@@ -18,8 +18,9 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from msgspec import Struct
+
 from policyeng.errors import EngineError, UsageError
-from policyeng.frozen import changing, frozen
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -46,8 +47,7 @@ def processors() -> int:
     return known
 
 
-@frozen
-class Lost:
+class Lost(Struct, frozen=True):
     """What a task gives whose process ended before its time.
 
     Attributes:
@@ -57,8 +57,7 @@ class Lost:
     how: str
 
 
-@changing
-class Task(Generic[_Result]):
+class Task(Struct, Generic[_Result]):
     """A task that was submitted.
 
     Attributes:
@@ -71,8 +70,7 @@ class Task(Generic[_Result]):
     result: _Result | Lost | Exception = _NO_RESULT
 
 
-@changing
-class _Process:
+class _Process(Struct):
     """A process with the tasks that it has been given, the one that it is at first."""
 
     process: BaseProcess

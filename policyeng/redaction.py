@@ -7,10 +7,9 @@ describes one (its type, its name) stays, because policies deny on it and people
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from policyeng.later import lazy_pattern
-from policyeng.named import NamedTuple
 
 if TYPE_CHECKING:
     import re2

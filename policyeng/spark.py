@@ -9,6 +9,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from policyeng import __version__
 from policyeng.api import parameters_of
 from policyeng.bundle import Bundle
@@ -16,7 +18,6 @@ from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.engines.embedded import compile_rego
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.evaluation import EvaluationOptions, evaluate_snapshot, prepare
-from policyeng.frozen import replace
 from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Problem, Severity, Snapshot, Unknown
 from policyeng.sources import DEFAULT_MAX_BYTES
 from policyeng.sources.discovery import Named

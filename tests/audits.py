@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng.audit.records import AuditRun
 from policyeng.audit.runner import run_estate
@@ -109,7 +109,7 @@ class Audited:
         """Audit the estate once; `changes` are other values of the setup."""
         at = as_of or START + timedelta(days=self._audits)
         self._audits += 1
-        setup = replace(self.held, **changes)  # type: ignore[arg-type]  # fields of the setup by name
+        setup = replace(self.held, **changes)
         return run_estate(self.store, self.estate, setup, as_of=at, jobs=jobs, full=full)
 
     def close(self) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.inputs import Cause, CauseKind, Comparison, ComparisonThreshold, Flip, State, evaluate_state
@@ -35,7 +35,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 def state(bundle: Bundle, *resources: JsonObject, **more: object) -> State:
     """Resources, evaluated at the usual clock unless `more` has another."""
-    return replace(State(AS_OF, bundle=bundle, snapshot=snapshot(*resources)), **more)  # type: ignore[arg-type]  # fields by name
+    return replace(State(AS_OF, bundle=bundle, snapshot=snapshot(*resources)), **more)
 
 
 def only_flip(comparison: Comparison) -> Flip:

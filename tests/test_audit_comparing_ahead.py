@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -11,6 +10,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from policyeng.audit.diff.forecast import Ready, UpcomingChange, forecast_flips, forecast_parts, stored_parts
 from policyeng.audit.diff.inputs import CauseKind, FindingKey, State, Status, evaluate_state, index_findings, status_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from policyeng.models import Exemption, JsonObject

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from policyeng.bundle import load_bundle
 from policyeng.errors import InputError

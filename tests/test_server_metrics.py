@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from policyeng.bundle import load_bundle
@@ -97,7 +98,7 @@ def test_reviews_are_counted_by_their_response(tmp_path: Path) -> None:
         review_of("CREATE", object_of("Workspace", 1)),
     ):
         assert send_to(service, "/v1/admission-review", document).status_code == 200
-    service.options = replace(service.options, max_snapshot_age=1)
+    service.options = dataclasses.replace(service.options, max_snapshot_age=1)
     assert send_to(service, "/v1/admission-review", review_of("CREATE", there)).json()["response"]["allowed"] is False
     counted = samples(service)
     by_decision = {

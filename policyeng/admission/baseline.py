@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -23,7 +24,6 @@ from policyeng.evaluation.prepared_snapshot import Becomes
 from policyeng.evaluation.tracing import Differences, Numbers, Reads, name_of, trace_pairs
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import fold_id
-from policyeng.frozen import replace
 from policyeng.models import Exemption, Finding, Outcome, Problem, Resource, lowered
 
 #: The number of evaluation times with cached findings; concurrent requests have the same time or the next one.

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, islice
 from typing import Literal, NamedTuple
@@ -16,7 +17,6 @@ from policyeng.facts import managed_networks
 from policyeng.facts.arm_casing import NO_SPELLINGS, REMOVE_ONE, Spellings, as_arm_reads, describe_duplicate
 from policyeng.facts.ids import fold_id, is_at_or_under, types_of
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
-from policyeng.frozen import replace
 from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Origin, Problem, Snapshot, lowered
 from policyeng.parsing.json_pointer import merged, value_at
 from policyeng.parsing.json_text import require_readable, shortened

@@ -16,7 +16,6 @@ from policyeng.evaluation.normalization import with_known_names
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.tracing import Differences, Numbers, rows_of
 from policyeng.facts.ids import fold_id
-from policyeng.frozen import frozen
 from policyeng.models import (
     Blame,
     Change,
@@ -37,8 +36,7 @@ _NO_POLICY = Problem(
 )
 
 
-@frozen
-class AdmissionOptions(EvaluationOptions):
+class AdmissionOptions(EvaluationOptions, frozen=True):
     """The options of a decision; the attributes are the arguments of `admit`."""
 
     modes: Sequence[Enforcement] = ()

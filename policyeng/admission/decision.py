@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from policyeng.admission.attribution import Sorted
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_selection import selected
 from policyeng.errors import UsageError
 from policyeng.evaluation.findings import order_of
 from policyeng.facts.ids import fold_id, is_at_or_under, segments
-from policyeng.frozen import replace
 from policyeng.models import (
     AppliedSettings,
     Blame,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from policyeng.audit.records import AuditRun, FindingSpan, History, RunPart
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.frozen import replace
 from policyeng.models import Evaluation, Finding, LedgerEntry, Outcome, Problem, Severity, SnapshotRef
 from policyeng.ownership import OWNER_TAG
 from policyeng.report.context import HistoryPoint, ReportContext, Since, Trend, assign_owners, kinds_of, owners_of

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic_core import to_json
 
 from policyeng import __version__
@@ -48,7 +50,6 @@ from policyeng.evaluation import (
 )
 from policyeng.evaluation.findings import order_of
 from policyeng.exemptions import in_force_of, place_of, unused
-from policyeng.frozen import frozen, replace
 from policyeng.models import (
     BundleRef,
     EngineRef,
@@ -127,8 +128,7 @@ def decode_key(basis: ReuseKey | None, grounds: str) -> str:
     return encode_key(basis._replace(grounds=grounds)) if basis else ""
 
 
-@frozen
-class EvaluatedPart:
+class EvaluatedPart(Struct, frozen=True):
     """The result of a part.
 
     Attributes:
@@ -166,8 +166,7 @@ class Before(NamedTuple):
     snapshot: str
 
 
-@frozen
-class Resumed:
+class Resumed(Struct, frozen=True):
     """An unchanged part with some policies to evaluate again.
 
     Attributes:
@@ -437,8 +436,7 @@ def evaluate_parts(
             yield _evaluate(spread, waiting.popleft())
 
 
-@frozen
-class _PartEvaluator:
+class _PartEvaluator(Struct, frozen=True, dict=True):
     """What a process evaluates parts with, from its start."""
 
     policies: bytes

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError
 from policyeng.facts.coverage import SPELLED, TYPE
-from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
 from policyeng.models import lowered
-from policyeng.named import NamedTuple
 from policyeng.rego.paths import split_package
 
 #: Modules whose analysis is kept in memory; a bundle rarely has as many.

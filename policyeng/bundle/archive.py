@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng.bundle.analysis import ModuleAnalysis, analysis_of
 from policyeng.bundle.assembling import join_document
@@ -22,7 +23,6 @@ from policyeng.bundle.manifest import MANIFEST, Manifest, manifest_of
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.bundle.signing import SigningKey, signed
 from policyeng.errors import BundleError
-from policyeng.frozen import replace
 from policyeng.models import JsonObject
 from policyeng.rego.paths import split_package
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -26,9 +27,7 @@ from policyeng.bundle.policy_selection import ROOT, separate_frameworks
 from policyeng.bundle.policy_types import Policy
 from policyeng.bundle.rego_trees import Outline, outlines_of
 from policyeng.errors import BundleError, UsageError
-from policyeng.frozen import replace
 from policyeng.models import JsonObject
-from policyeng.named import NamedTuple
 
 if TYPE_CHECKING:
     from policyeng.bundle.left_out import LeftOutModule

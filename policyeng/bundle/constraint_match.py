@@ -8,11 +8,11 @@ and in any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from policyeng.frozen import frozen
+from msgspec import Struct
+
 from policyeng.models import JsonObject
-from policyeng.named import NamedTuple
 
 #: Kinds that are in no namespace. Source: `kubectl api-resources --namespaced=false` of Kubernetes 1.33.
 _CLUSTER_SCOPED = {
@@ -73,8 +73,7 @@ class KindsEntry(NamedTuple):
         return all(not listed or "*" in listed or name in listed for listed, name in pairs)
 
 
-@frozen(kw_only=True)
-class ConstraintMatch:
+class ConstraintMatch(Struct, frozen=True, kw_only=True):
     """The `match` of a constraint.
 
     Attributes:

@@ -8,6 +8,7 @@ import re
 import sys
 from _imp import _fix_co_filename  # type: ignore[attr-defined]  # what importlib calls for moved files
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import ModuleType
@@ -21,7 +22,6 @@ from policyeng.bundle.manifest import manifest_of
 from policyeng.bundle.policy_types import Declaration, Functions, Policy, PythonPolicy, Role
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.errors import BundleError
-from policyeng.frozen import replace
 
 _ROLES: tuple[Role, ...] = ("applies", "deny", "unknown")
 

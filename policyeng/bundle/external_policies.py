@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from policyeng.bundle.analysis import AnalyzedRule
 from policyeng.bundle.constraint_match import ConstraintMatch
@@ -16,10 +18,8 @@ from policyeng.bundle.manifest import bundle_manifests, bundle_yaml
 from policyeng.bundle.policy_types import InputForm, Policy, Role
 from policyeng.bundle.rego_trees import DENYING, Outline
 from policyeng.errors import BundleError
-from policyeng.frozen import frozen, replace
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, Severity
-from policyeng.named import NamedTuple
 from policyeng.rego.paths import split_package, write_part
 
 _DENYING = lazy_pattern(rf"({'|'.join(DENYING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
@@ -33,8 +33,7 @@ _NO_MESSAGES = {
 }
 
 
-@frozen(kw_only=True)
-class ForeignHeader(PolicyHeader):
+class ForeignHeader(PolicyHeader, frozen=True, kw_only=True):
     """The header that a policy of others is given: its id is its package and rule, `main.deny_run_as_root`."""
 
     id: str

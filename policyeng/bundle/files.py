@@ -6,16 +6,16 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from policyeng.bundle.header import carries_our_header, rego_metadata
 from policyeng.bundle.manifest import Manifest, bundle_json, bundle_yaml, manifest_of
 from policyeng.bundle.signature_policy import SIGNATURES, Signature, Verification
 from policyeng.errors import BundleError
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import frozen
 from policyeng.later import lazy_pattern
-from policyeng.named import NamedTuple
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -220,8 +220,7 @@ _LENT = ("lib", "facts")
 _PACKAGE = lazy_pattern(rb"^package[ \t]+(\w+)", re.MULTILINE)
 
 
-@frozen
-class BundleOrigin:
+class BundleOrigin(Struct, frozen=True):
     """A directory or archive that a bundle is read from.
 
     Attributes:

@@ -12,9 +12,11 @@ from datetime import timedelta
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import field
+from msgspec.structs import fields
+
 from policyeng._performance import IdentityKey
 from policyeng.errors import BundleError, suggest_nearest
-from policyeng.frozen import field, fields, frozen
 from policyeng.later import lazy_pattern
 from policyeng.models import Checked, JsonObject, Limited, Model, Severity, lowered
 from policyeng.parsing.json_pointer import escaped
@@ -33,10 +35,9 @@ WORKSPACE = "workspace:"
 PARAMETER = "parameter:"
 
 
-class Strict(Model):
+class Strict(Model, frozen=True):
     """A part of a header: frozen, and without unknown fields; names are written as in Python."""
 
-    __slots__ = ()
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  # pydantic takes a mapping
 
 
@@ -47,8 +48,7 @@ def require_pointer(pointer: str, *, own: bool = False) -> None:
         raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/x`{also}")
 
 
-@frozen(kw_only=True)
-class RelatedResource(Strict):
+class RelatedResource(Strict, frozen=True, kw_only=True):
     """A page that explains more."""
 
     ref: str
@@ -125,8 +125,7 @@ def _pointers_of_patch(pointers: tuple[str, ...]) -> tuple[str, ...]:
     return pointers
 
 
-@frozen(kw_only=True)
-class Patch(Strict):
+class Patch(Strict, frozen=True, kw_only=True):
     """A JSON Patch, and where it is the remedy.
 
     Attributes:
@@ -151,8 +150,7 @@ class Patch(Strict):
         return (step["path"] for step in self.patch if step["op"] != "test")
 
 
-@frozen(kw_only=True)
-class Remediation(Strict):
+class Remediation(Strict, frozen=True, kw_only=True):
     """The fix of a failure: text, and JSON Patches. For each denial the first one that answers it and applies counts.
 
     A single patch may be written as `patch: [operations]`.
@@ -306,8 +304,7 @@ def _own_pointers(value: dict[str, object]) -> dict[str, object]:
     return value
 
 
-@frozen(kw_only=True)
-class TargetType(Strict):
+class TargetType(Strict, frozen=True, kw_only=True):
     """A resource type that a policy evaluates, case-insensitive, optionally narrowed.
 
     Attributes:
@@ -323,8 +320,7 @@ def _one_step(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-@frozen(kw_only=True)
-class Consulted(Strict):
+class Consulted(Strict, frozen=True, kw_only=True):
     """Resources that a policy reads in addition to the evaluated one and its workspace, and which of their fields.
 
     They are the resources of `type` that match all other fields that are set; references are compared by the part
@@ -395,8 +391,7 @@ def _with_defaults(value: dict[str, JsonObject]) -> dict[str, JsonObject]:
     return value
 
 
-@frozen(kw_only=True)
-class PolicyHeader(Strict):
+class PolicyHeader(Strict, frozen=True, kw_only=True):
     """The metadata of a policy; see `docs/policy-authoring.md` for every field.
 
     Attributes:

@@ -9,14 +9,13 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from policyeng import __version__, cache
 from policyeng.bundle.analysis import ModuleAnalysis, add_analysis, analysis_of
 from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header
 from policyeng.bundle.manifest import bundle_yaml
 from policyeng.errors import BundleError
-from policyeng.named import NamedTuple
 
 #: The folders of this package with the code that headers and bundles follow from.
 READ_BY = ("bundle", "facts", "models", "parsing", "rego")

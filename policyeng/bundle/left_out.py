@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from policyeng.bundle.analysis import ModuleAnalysis, analysis_of
 from policyeng.bundle.files import text_of
@@ -12,7 +13,6 @@ from policyeng.bundle.manifest import bundle_yaml
 from policyeng.bundle.rego_trees import analyzed
 from policyeng.errors import BundleError
 from policyeng.later import lazy_pattern
-from policyeng.named import NamedTuple
 from policyeng.rego.paths import read_path, split_package
 from policyeng.rego.syntax import Module, Rule, Var, walk
 

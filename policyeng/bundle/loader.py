@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import starmap
 from operator import is_
@@ -25,7 +26,6 @@ from policyeng.errors import BundleError, UsageError
 from policyeng.facts import Facts
 from policyeng.facts.arm_casing import Spellings
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import field, frozen, replace
 from policyeng.models import JsonObject, lowered, read_only
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class WantedInputs(TypedDict):
     resources: bool
 
 
-@frozen
+@dataclass(frozen=True)
 class Bundle:
     """Policies with everything they need, as read from one or several directories and archives.
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 import orjson
+from msgspec import Struct, field
 
 from policyeng.errors import BundleError, InputError
-from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject
 from policyeng.parsing.json_text import parse_json
 
@@ -58,8 +58,7 @@ MANIFEST = PurePosixPath(".manifest")
 BUILTIN_ERRORS = ("undefined", "error")
 
 
-@frozen
-class Manifest:
+class Manifest(Struct, frozen=True):
     """The manifest of a bundle.
 
     Attributes:

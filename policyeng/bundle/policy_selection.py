@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import orjson
+from msgspec import Struct, field
 
 from policyeng.bundle.loader import Bundle
 from policyeng.bundle.parameters import find_fault, spread_parameters
 from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject, Severity, lowered
 
 _TEXTS = ("title", "description", "source")
 _KEYS = (*_TEXTS, "parameters")
 
 
-@frozen
-class Profile:
+class Profile(Struct, frozen=True):
     """A named set of parameters.
 
     Attributes:

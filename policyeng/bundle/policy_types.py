@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from policyeng.bundle.constraint_match import ConstraintMatch
 from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
-from policyeng.frozen import field, fields, frozen, replace
 from policyeng.models import Denial, JsonObject, Unknown
-from policyeng.named import NamedTuple
 
 _Value = TypeVar("_Value")
 
@@ -25,7 +24,7 @@ Role = Literal["applies", "deny", "exception", "unknown"]
 InputForm = Literal["policy", "document", "review"]
 
 
-@frozen
+@dataclass(frozen=True)
 class SnapshotView:
     """The snapshot as a policy sees it: plain JSON values with camelCase keys, indexed by id and by type.
 
@@ -106,7 +105,7 @@ def sort_keys(name: str, value: Any) -> Any:
     return dict(sorted(value.items())) if name in INDICES else value
 
 
-@frozen
+@dataclass(frozen=True)
 class PolicyInput:
     """What a Python policy evaluates; the attributes carry the names of the Rego `input` document."""
 
@@ -122,7 +121,7 @@ PolicyFunction = Callable[[PolicyInput], Iterable[Denial | Unknown]]
 Applies = Callable[[PolicyInput], bool]
 
 
-@frozen
+@dataclass(frozen=True)
 class Declaration:
     """What `@policy(...)` leaves on a function, for the reader of the bundle."""
 
@@ -137,7 +136,7 @@ class Functions(NamedTuple):
     applies: Applies | None
 
 
-@frozen
+@dataclass(frozen=True)
 class PythonPolicy:
     """The Python form of a policy; its module runs when one of its functions is first needed, and not before.
 
@@ -171,7 +170,7 @@ class PythonPolicy:
         return fresh
 
 
-@frozen
+@dataclass(frozen=True)
 class Policy:
     """One requirement with one id.
 

@@ -32,14 +32,20 @@ def load(root: Path) -> Bundle | None:
     if (stored := prebuilt.load("bundle", parts)) is None:
         return None
     code = prebuilt.load("python", parts, prebuilt.this_python())
-    bundle: Bundle = _BundleReader(stored, root, contents, pickle.loads(code) if code else {}).load()  # noqa: S301  # of this package
+    try:
+        bundle: Bundle = _BundleReader(stored, root, contents, pickle.loads(code) if code else {}).load()  # noqa: S301  # of this package
+    except (AttributeError, ImportError, TypeError):  # another version of msgspec may restore structs otherwise
+        return None
     analysis.set_loader(partial(_add_analyses, bundle, parts))
     return bundle
 
 
 def _add_analyses(bundle: Bundle, parts: tuple[str, ...]) -> None:
     if stored := prebuilt.load("analyses", parts):
-        analyses = pickle.loads(stored)  # noqa: S301  # of this package
+        try:
+            analyses = pickle.loads(stored)  # noqa: S301  # of this package
+        except (AttributeError, ImportError, TypeError):  # as above
+            return
         for (path, source), known in zip(bundle.modules, analyses, strict=True):
             analysis.add_analysis(source, path in bundle.rego_v0, known)
 

@@ -11,9 +11,9 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
+from typing import NamedTuple
 
 from policyeng.errors import BundleError
-from policyeng.named import NamedTuple
 
 _REMEDY = "write it with literals, and with constants of the module that are literals"
 #: Modules of ours whose constants headers may name.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from policyeng.bundle.analysis import AnalyzedRule, ModuleAnalysis, PolicyReach, analysis_of, find_types
 from policyeng.bundle.files import text_of
@@ -17,7 +17,6 @@ from policyeng.bundle.policy_types import Policy
 from policyeng.facts.arm_casing import Spellings
 from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import keys_of
 from policyeng.rego import Diagnostic, RegoError, parse_module
 from policyeng.rego.errors import LIMIT_ERROR

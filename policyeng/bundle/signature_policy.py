@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
+
 from policyeng.errors import UsageError
-from policyeng.frozen import frozen
 
 SIGNATURES = PurePosixPath(".signatures.json")
 
 
-@frozen
-class Verification:
+class Verification(Struct, frozen=True):
     """Which signatures are trusted.
 
     Attributes:
@@ -45,8 +45,7 @@ class Verification:
         return self.key
 
 
-@frozen
-class Signature:
+class Signature(Struct, frozen=True):
     """A valid signature: with which algorithm, by which key, for which scope and until when."""
 
     algorithm: str

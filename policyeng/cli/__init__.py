@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from policyeng.cli.console import print_line
 from policyeng.cli.fast_path import plain_check, print_version
 from policyeng.errors import PolicyengError
-from policyeng.later import when_used
 
 #: What shells report for a process that SIGPIPE ended.
 _BROKEN_PIPE = 141
@@ -79,7 +78,6 @@ def _call(arguments: Sequence[str]) -> tuple[object, bool]:
 def main() -> None:
     """Run the console script."""
     gc.disable()  # a plain run creates no cycles, and each collection would traverse all imported modules
-    when_used("ast", "dis", "fractions", "inspect", "tokenize")
     # Other installed packages must not affect how documents are read, and looking for plugins takes time.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     code, plain = _run(sys.argv[1:])

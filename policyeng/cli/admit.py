@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +25,6 @@ from policyeng.cli.files import output_of, write
 from policyeng.cli.option_groups import with_options
 from policyeng.configuration import Settings
 from policyeng.errors import BundleError, UsageError
-from policyeng.frozen import frozen, replace
 from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
 from policyeng.report import decision as report
 from policyeng.sources import (
@@ -80,7 +80,7 @@ Standing = Annotated[
 ]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AdmitOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng admit`."""
 

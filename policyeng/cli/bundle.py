@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -20,7 +21,6 @@ from policyeng.cli.files import write
 from policyeng.cli.option_groups import with_options
 from policyeng.context import verification_of
 from policyeng.errors import BundleError, UsageError
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 
@@ -36,7 +36,7 @@ _SigningAlgorithm = Annotated[
 _SigningKeyId = Annotated[str, typer.Option(metavar="ID", help="Key id to record in the signature.")]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BuildOptions(SignatureOptions):
     """The options of `policyeng bundle build`."""
 
@@ -121,7 +121,7 @@ def sign(
     return 0
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifyArchiveOptions(SignatureOptions):
     """The options of `policyeng bundle verify`."""
 

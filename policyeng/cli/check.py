@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,6 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import EvaluationOptions, evaluate_snapshot
 from policyeng.facts.coverage import ledger_of
-from policyeng.frozen import frozen
 from policyeng.models import Evaluation, Snapshot
 from policyeng.ownership import OWNER_TAG
 from policyeng.sources import DocumentContext, FileWalk, read_inputs
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from policyeng.frameworks import Framework
 
 
-@frozen
+@dataclass(frozen=True)
 class CheckRequest:
     """The options of one run, and what was computed from them."""
 
@@ -54,7 +54,7 @@ class CheckRequest:
         return self.args.inputs or ["."]
 
 
-@frozen
+@dataclass(frozen=True)
 class CheckOutcome:
     """An evaluation and its inputs."""
 
@@ -116,7 +116,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     return CheckOutcome(setup.bundle, snapshot, options, evaluation)
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckOptions(InputOptions, CriteriaOptions, RegoEngineOptions, ReportOptions):
     """The options of `policyeng check`."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from typer.main import get_command
 from policyeng.cli.console import print_line
 from policyeng.cli.fast_path import ENVIRONMENT, IN_FORCE
 from policyeng.errors import UsageError
-from policyeng.frozen import frozen
 
 if TYPE_CHECKING:
     from typer import Context as TyperContext
@@ -164,7 +164,7 @@ HABITS = {
 }
 
 
-@frozen
+@dataclass(frozen=True)
 class Late:
     """A command that is not imported yet.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.errors import UsageError
 from policyeng.frameworks import Framework, evaluate_framework, framework_of
-from policyeng.frozen import replace
 from policyeng.models import Evaluation, Snapshot
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,6 @@ from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.facts.coverage import ledger_of
-from policyeng.frozen import frozen, replace
 from policyeng.models import Problem, Snapshot
 from policyeng.progress import counted
 from policyeng.sources import DocumentContext, FileWalk, read_inputs
@@ -151,7 +150,7 @@ Parts = Annotated[
 NoCauses = Annotated[bool, typer.Option("--no-causes", help="Skip the search for causes, which re-evaluates policies.")]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DiffOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng diff`; those for BEFORE that are not given are the same as for AFTER."""
 

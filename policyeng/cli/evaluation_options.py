@@ -6,6 +6,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from policyeng.cli.context import find_known, selected_bundle, settings_of
 from policyeng.context import EvaluationSetup, load_resources, walk_of
 from policyeng.engines import ENGINES, OpaOptions
 from policyeng.errors import UsageError
-from policyeng.frozen import frozen, replace
 from policyeng.models import LedgerEntry
 from policyeng.report.phrases import count, ledger_entry_sentence
 from policyeng.sources import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from policyeng.configuration import Settings
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SignatureOptions:
     """The configuration file, and how signatures are verified."""
 
@@ -64,7 +64,7 @@ class SignatureOptions:
         return settings_of({**{name: getattr(self, name) for name in self.SETTINGS}, **others}, self.config)
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PolicyOptions(SignatureOptions):
     """The policies and their data."""
 
@@ -90,7 +90,7 @@ class PolicyOptions(SignatureOptions):
         ]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SelectionOptions(PolicyOptions):
     """The policies, and which of them to use."""
 
@@ -107,7 +107,7 @@ class SelectionOptions(PolicyOptions):
         return selected_bundle(*selection, require_policies=require_policies)
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SetupOptions(SelectionOptions):
     """The policies, parameters and exemptions of an evaluation."""
 
@@ -130,7 +130,7 @@ class SetupOptions(SelectionOptions):
         return load_resources(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CriteriaOptions(SetupOptions):
     """The policies, parameters and exemptions of an evaluation, and what fails the run."""
 
@@ -143,7 +143,7 @@ class CriteriaOptions(SetupOptions):
 TOKEN_VARIABLE = "POLICYENG_OPA_TOKEN"  # noqa: S105  # the name of a variable
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class OpaServerOptions:
     """The OPA server, for commands that choose the engine themselves."""
 
@@ -174,7 +174,7 @@ class OpaServerOptions:
         )
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RegoEngineOptions(OpaServerOptions):
     """The Rego engine, and the OPA server if that is the engine."""
 
@@ -206,7 +206,7 @@ def _read_token(file: Path | None) -> str:
     return token
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class InputOptions:
     """The format of the inputs, the context that their documents lack, and which files of directories to read."""
 

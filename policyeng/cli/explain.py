@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +22,6 @@ from policyeng.engines.explanation import Explainer
 from policyeng.errors import InputError, PolicyengError, UsageError, suggest_nearest
 from policyeng.evaluation.context import prepare
 from policyeng.evaluation.explanation import explain_findings, prepare_queries
-from policyeng.frozen import frozen, replace
 from policyeng.models import Finding, Outcome, Snapshot, Unknown, lowered
 from policyeng.models.explanation import ExplanationNode, FindingExplanation
 from policyeng.rego import UNDEFINED
@@ -59,7 +59,7 @@ ExplanationFormat = Annotated[
 ]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ExplainOptions(InputOptions, SetupOptions):
     """The options of `policyeng explain`."""
 
@@ -69,7 +69,7 @@ class ExplainOptions(InputOptions, SetupOptions):
     as_of: options.AsOf = None
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EvalOptions(InputOptions, SetupOptions):
     """The options of `policyeng eval`."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,6 @@ from policyeng.cli.option_groups import with_options
 from policyeng.context import bundle_of
 from policyeng.errors import UsageError
 from policyeng.frameworks import Control, Framework, framework_of, frameworks_of
-from policyeng.frozen import frozen
 from policyeng.models import ControlMapping, JsonObject, to_bytes
 from policyeng.report.escaping import visible
 from policyeng.report.layout import BLANK, Line, heading, labelled, place_text, text_form, wrap_paragraph
@@ -33,7 +33,7 @@ frameworks = typer.Typer(
 )
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FrameworkListOptions(PolicyOptions):
     """The options of `policyeng frameworks list`."""
 
@@ -79,7 +79,7 @@ def list_frameworks(args: FrameworkListOptions) -> int:
     return 0
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FrameworkShowOptions(PolicyOptions):
     """The options of `policyeng frameworks show`."""
 

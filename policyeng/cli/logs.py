@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,7 +12,6 @@ import orjson
 
 from policyeng.cli.context import find_known
 from policyeng.cli.options import option
-from policyeng.frozen import frozen
 from policyeng.report.escaping import visible
 
 FORMATS = ("text", "json")
@@ -28,7 +28,7 @@ Level = Annotated[
 ]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LogOptions:
     """The options of the log."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import MISSING, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import get_args, get_type_hints
 
 from policyeng.cli import options
-from policyeng.frozen import fields
 
 
 def with_options(kind: Callable[..., object]) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -58,9 +58,8 @@ def _parameters(function: Callable[..., object]) -> dict[str, Parameter]:
 
 
 def _default(given: object) -> object:
-    """Return the default for a signature; required fields of dataclasses have a marker of another kind."""
-    required = type(given) is object or given is Parameter.empty
-    return Parameter.empty if required else given
+    """Return the default for a signature; required fields of dataclasses have a marker of their own."""
+    return Parameter.empty if given is MISSING else given
 
 
 def _panel(parameter: Parameter) -> int:

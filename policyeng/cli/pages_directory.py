@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 from policyeng.cli.files import write
 from policyeng.errors import UsageError
-from policyeng.frozen import replace
 from policyeng.policy_docs import MARK, PolicyPage
 from policyeng.report.phrases import count
 

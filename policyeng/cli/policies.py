@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
+from msgspec.structs import asdict, replace
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.files import files_of
@@ -33,7 +35,6 @@ from policyeng.cli.schema import SCHEMA_DIRECTORY, write_schemas
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import frozen, replace
 from policyeng.models import JsonObject, Severity
 from policyeng.parsing.yaml_writer import flow
 from policyeng.report.escaping import visible
@@ -272,7 +273,7 @@ policies = typer.Typer(
 policies.command(cls=Command)(new)
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ListOptions(SelectionOptions):
     """The options of `policyeng policies list`."""
 
@@ -317,7 +318,7 @@ def list_policies(args: ListOptions) -> int:
     return 0
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ShowOptions(PolicyOptions):
     """The options of `policyeng policies show`."""
 
@@ -350,7 +351,7 @@ def show(args: ShowOptions) -> int:
         return 0
     from policyeng.policy_docs import markdown, terminal
 
-    page = replace(_pages(alone, args.repeated)[0], values=values)
+    page = dataclasses.replace(_pages(alone, args.repeated)[0], values=values)
     print_form((markdown if format_ == "markdown" else terminal).render, page, format_)
     return 0
 

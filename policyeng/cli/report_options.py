@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from policyeng.cli.console import detect_terminal, print_errors, print_parts
 from policyeng.cli.context import find_known
 from policyeng.cli.files import output_of, write
 from policyeng.errors import UsageError
-from policyeng.frozen import frozen
 from policyeng.report import FORMATS, GROUPS, INFORMED, PROFILED, PROSE, write_parts
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
@@ -25,7 +25,7 @@ _AGENTS = {"GITHUB_ACTIONS": "github", "TF_BUILD": "azure-devops"}
 _SHOWING_PROBLEMS = ("text", "github", "azure-devops")
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TextOptions:
     """How to report an evaluation as text."""
 
@@ -74,7 +74,7 @@ class TextOptions:
         return [name for name in ("verbose", "summary", "quiet") if getattr(self, name)]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportOptions(TextOptions):
     """How to report an evaluation."""
 
@@ -105,7 +105,7 @@ class ReportOptions(TextOptions):
         return next((name for agent, name in _AGENTS.items() if os.environ.get(agent, "").lower() == "true"), "text")
 
 
-@frozen
+@dataclass(frozen=True)
 class ReportPrinter:
     """Valid options of a report.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
@@ -17,7 +18,6 @@ from policyeng.cli.options import option
 from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.errors import UsageError
-from policyeng.frozen import frozen
 from policyeng.processes import processors, require_posix
 from policyeng.server.options import Route, ServerOptions
 
@@ -115,7 +115,7 @@ Waiting = Annotated[
 _DEFAULTS = ServerOptions()
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ServeOptions(CriteriaOptions, LogOptions):
     """The options of `policyeng serve` in addition to those of the server itself."""
 

@@ -6,13 +6,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from policyeng.bundle import Bundle
 from policyeng.cli.check import CheckOutcome, CheckRequest
 from policyeng.cli.console import print_errors, print_line, show_progress
 from policyeng.configuration import Settings
 from policyeng.errors import InputError, UsageError
 from policyeng.evaluation import evaluate_snapshot
-from policyeng.frozen import replace
 from policyeng.models import Outcome
 from policyeng.progress import counted
 from policyeng.report.phrases import count

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +23,6 @@ from policyeng.cli.files import write
 from policyeng.cli.option_groups import with_options
 from policyeng.errors import BundleError, PolicyengError, UsageError
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _INTERVAL = 0.3
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CaseOptions(SelectionOptions):
     """The options of `policyeng test`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from policyeng.cli import options
 from policyeng.cli import verify_options as verifying
@@ -22,10 +23,9 @@ from policyeng.cli.verify_options import (
     class_options,
 )
 from policyeng.errors import UsageError
-from policyeng.frozen import frozen
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifyCommandOptions(SelectionOptions, OpaServerOptions):
     """The options of every analysis."""
 

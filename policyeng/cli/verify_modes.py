@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ from policyeng.configuration import Settings
 from policyeng.context import parameters_given
 from policyeng.engines import OpaOptions
 from policyeng.errors import BundleError, UsageError
-from policyeng.frozen import replace
 
 if TYPE_CHECKING:
     from policyeng.cli.files import FileWriter

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeGuard
+
+from msgspec.structs import replace
 
 from policyeng.configuration.settings import (
     ENVIRONMENT_PREFIX,
+    LISTS,
     NAMES,
     GivenSetting,
     Settings,
@@ -17,12 +21,13 @@ from policyeng.configuration.settings import (
 )
 from policyeng.configuration.toml_file import candidates, find_configuration, from_file
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.frozen import replace
 from policyeng.models import Blame, Severity
 from policyeng.sources.discovery import excluded
 
 __all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "describe_unknown_variables", "resolve"]
 
+#: Settings that are lists of any strings.
+_STRINGS = frozenset(LISTS) - {"exemptions"}
 #: The accepted words of settings.
 _WORDS: Mapping[str, Iterable[str]] = {"fail_on": Severity, "blame": Blame}
 
@@ -59,6 +64,10 @@ def resolve(
     return settings if named or file is None else replace(settings, is_found=True)
 
 
+def _is_strings(value: object) -> TypeGuard[Sequence[str]]:
+    return isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value)
+
+
 def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:
     for name, (_, origin) in given.items():
         if name not in NAMES:
@@ -67,8 +76,9 @@ def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:
             )
     origins = {name: given[name].origin if name in given else "default" for name in NAMES}
     values = {name: value for name, (value, _) in given.items()}
-    if not values:  # the defaults need no validator
-        return Settings(origins=origins, file=file)
+    if all(name in _STRINGS and _is_strings(value) for name, value in values.items()):  # most runs, without pydantic
+        strings: dict[str, Any] = {name: tuple(value) for name, value in values.items() if _is_strings(value)}
+        return Settings(**strings, origins=origins, file=file)
     from pydantic import ValidationError
 
     try:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
+from msgspec.structs import fields
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from policyeng.configuration.settings import EstateSettings, Notifying
 from policyeng.configuration.toml_file import File
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.frozen import fields
 from policyeng.models import UNCHECKED, Severity, lowered
 
 _KEYS = tuple(entry.name for entry in fields(EstateSettings))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from msgspec import field
+from msgspec.structs import fields
 
 from policyeng.errors import suggest_nearest
-from policyeng.frozen import field, fields, frozen
 from policyeng.models import UNCHECKED, Blame, Checked, Enforcement, JsonObject, Limited, Model, Severity
-from policyeng.named import NamedTuple
 
 
-@frozen(kw_only=True)
-class EstateSettings(Model):
+class EstateSettings(Model, frozen=True, kw_only=True):
     """One `[[estates]]` table.
 
     Attributes:
@@ -53,8 +53,7 @@ else:  # pydantic is only loaded to read the table
     Secret = Annotated[object, UNCHECKED]
 
 
-@frozen(kw_only=True)
-class Notifying(Model):
+class Notifying(Model, frozen=True, kw_only=True):
     """One `[[notify]]` table: a target, and which findings it receives.
 
     Attributes:
@@ -84,8 +83,7 @@ def _in_lower_case(value: object) -> object:
 _ANY_CASE = Checked(_in_lower_case, before=True)
 
 
-@frozen(kw_only=True)
-class Settings(Model):
+class Settings(Model, frozen=True, kw_only=True):
     """The settings of a run.
 
     Attributes:

@@ -8,13 +8,14 @@ import stat
 from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import fields
 
 from policyeng.bundle.policy_selection import is_framework_file
 from policyeng.configuration.settings import LISTS, NAMES, GivenSetting, list_settings
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.frozen import fields
 from policyeng.models import Enforcement, Mode, lowered
-from policyeng.named import NamedTuple
 from policyeng.sources.discovery import excluded
 
 

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import lru_cache
 from math import inf, isinf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import orjson
 
@@ -31,9 +32,7 @@ from policyeng.engines.request import (
 )
 from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, restart_deadline, within_deadline
 from policyeng.errors import EngineError
-from policyeng.frozen import replace
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
-from policyeng.named import NamedTuple
 from policyeng.progress import counted
 from policyeng.rego import Compiled, EvaluationLimits, Members, Thread, markers
 from policyeng.rego.errors import remember_text

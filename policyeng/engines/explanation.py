@@ -7,6 +7,7 @@ from datetime import UTC
 from functools import lru_cache
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng import rego
 from policyeng.bundle import Bundle
@@ -15,7 +16,6 @@ from policyeng.engines.python import input_of
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.engines.tracing import trace
 from policyeng.errors import EngineError, UsageError
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, Unknown
 from policyeng.models.explanation import ExplanationNode
 from policyeng.parsing.json_pointer import keys_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
@@ -12,11 +13,10 @@ from policyeng.bundle import Policy
 from policyeng.engines.embedded import convert_result
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import EngineError
-from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject, lowered
 
 
-@frozen
+@dataclass(frozen=True)
 class OpaOptions:
     """The OPA server that evaluates, and how to reach it.
 

@@ -19,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -27,7 +28,6 @@ import orjson
 
 from policyeng.engines.opa_query import OpaOptions
 from policyeng.errors import EngineError, UsageError
-from policyeng.frozen import replace
 from policyeng.models import JsonObject
 from policyeng.rego import EvaluationError
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, cast
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng.bundle import PolicyInput, SnapshotView
 from policyeng.bundle.policy_types import Functions, sort_keys
@@ -26,7 +27,6 @@ from policyeng.engines.request import (
     is_switched_off,
 )
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
-from policyeng.frozen import replace
 from policyeng.models import Denial, JsonObject, Unknown, read_only_copy
 from policyeng.rego import Undecided
 from policyeng.rego.markers import NEEDED, Cause, show

@@ -7,11 +7,11 @@ reject it, and never see an empty collection.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, MutableSequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
 from policyeng.bundle import PolicyInput, SnapshotView
-from policyeng.frozen import field, fields, frozen
 from policyeng.rego.markers import MARKERS, SCALARS
 from policyeng.rego.tracing import Kind, Recorder, escape
 from policyeng.rego.values import Value
@@ -182,7 +182,7 @@ def plain(value: Value) -> Value:
     return value.whole()
 
 
-@frozen
+@dataclass(frozen=True)
 class RecordedView(SnapshotView):
     """A snapshot as policies see it that records reads; cached values are stored with their reads."""
 
@@ -228,3 +228,7 @@ class RecordedInput(PolicyInput):
             self.snapshot.recorder.read("input", CLOCK, "value")
         found: datetime = vars(self)["as_of"]
         return found
+
+    @as_of.setter
+    def as_of(self, value: datetime) -> None:
+        vars(self)["as_of"] = value  # the constructor of a frozen dataclass sets its fields

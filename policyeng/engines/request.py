@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from policyeng.bundle import Bundle, Policy, SnapshotView
-from policyeng.frozen import field, frozen, replace
 from policyeng.models import Denial, ExemptionMark, JsonObject, Resource, Unknown
-from policyeng.named import NamedTuple
 from policyeng.rego.clock import Clock
 from policyeng.rego.markers import Cause
 from policyeng.rego.values import Value
@@ -108,8 +109,7 @@ class Marking(Protocol):
         """Return the unknowns of an evaluation, by the positions of its subject and of the subject's workspace."""
 
 
-@frozen
-class EvaluationRequest:
+class EvaluationRequest(Struct, frozen=True):
     """The input of an engine.
 
     Attributes:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -37,7 +38,6 @@ from policyeng.evaluation.tracing import (
 )
 from policyeng.evaluation.unknown_markers import mark_for_bundle, marked
 from policyeng.facts.ids import fold_id, place_in_arm, workspace_of
-from policyeng.frozen import replace
 from policyeng.models import Location, Origin, Resource, lowered
 from policyeng.rego.values import Value
 from policyeng.workloads import Workload

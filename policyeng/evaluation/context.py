@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
+from msgspec import field as struct_field
+from msgspec.structs import replace
 
 from policyeng._performance import uncollected
 from policyeng.bundle import Bundle, Policy
@@ -18,12 +24,11 @@ from policyeng.evaluation.normalization import with_known_names
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.evaluation.unknown_markers import NO_MARKINGS, Markings, mark_for_bundle
 from policyeng.facts.coverage import is_whole
-from policyeng.frozen import field, frozen, replace
 from policyeng.models import Exemption, JsonObject, Problem, Resource, Severity, Snapshot
 from policyeng.rego.clock import Clock
 
 
-@frozen
+@dataclass(frozen=True)
 class EvaluationContext:
     """A bundle and a snapshot that are ready to be evaluated any number of times.
 
@@ -64,7 +69,7 @@ class EvaluationContext:
 
     def with_pairs(self, wanted: Mapping[int, Collection[int]]) -> EvaluationContext:
         """Return a context with only these pairs: positions of subjects by the number of the policy."""
-        return replace(self, planned=tuple(plan(self.bundle, self.estate, wanted)))
+        return dataclasses.replace(self, planned=tuple(plan(self.bundle, self.estate, wanted)))
 
     def work(self, as_of: datetime, clock: Clock | None = None) -> EvaluationRequest:
         """Return a request to evaluate the pairs that are not decided yet.
@@ -115,9 +120,9 @@ def prepare(
     snapshot, problems = with_known_names(snapshot, bundle.spellings)
     estate = estate_of(snapshot, bundle.facts)
     if problems:
-        estate = replace(estate, problems=(*problems, *estate.problems))
+        estate = dataclasses.replace(estate, problems=(*problems, *estate.problems))
     if is_whole(estate.covers) and not bundle.queried_types:  # no policy reads other types
-        estate = replace(estate, covers=None)
+        estate = dataclasses.replace(estate, covers=None)
     complete_parameters = read_only_parameters(bundle, parameters or {})
     planned = tuple(plan(bundle, estate))
     return EvaluationContext(bundle, snapshot, complete_parameters, estate, planned, mark_for_bundle(bundle, estate))
@@ -127,8 +132,7 @@ def prepare(
 PAIRS_OF_A_PROCESS = 12_000
 
 
-@frozen
-class EvaluationOptions:
+class EvaluationOptions(Struct, frozen=True):
     """The options of an evaluation, which every command, the server, audits and programs pass on by reference.
 
     Attributes:
@@ -152,7 +156,7 @@ class EvaluationOptions:
     fail_on: Severity = Severity.LOW
     strict_unknown: bool = False
     problems: Sequence[Problem] = ()
-    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
+    parameters: Mapping[str, JsonObject] = struct_field(default_factory=dict)
 
     @property
     def moment(self) -> datetime:

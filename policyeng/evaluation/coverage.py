@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from policyeng.facts.coverage import FURTHER, NOUNS, SPELLED, is_whole, match_line, parse_entry
 from policyeng.facts.ids import covers, extended_by, fold_id, is_open, scopes_of, segments
 from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
-from policyeng.named import NamedTuple
 from policyeng.rego.markers import Cause
 from policyeng.workloads.derive import DERIVED_FROM
 

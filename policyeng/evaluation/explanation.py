@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from policyeng.engines import EvaluationRequest, Pair, run_engine
 from policyeng.engines.explanation import Explainer
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.unknown_markers import mark_snapshot
-from policyeng.frozen import replace
 from policyeng.models import Finding
 from policyeng.models.explanation import ExplanationNode, FindingExplanation
 

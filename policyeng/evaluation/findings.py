@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
+from msgspec.structs import replace
+
 from policyeng._performance import IdentityKey
 from policyeng.bundle import Policy
 from policyeng.bundle.header import WORKSPACE
 from policyeng.engines import Column, Judgement
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot
-from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
 from policyeng.models import (
     Denial,

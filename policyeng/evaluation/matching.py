@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from policyeng._performance import IdentityKey
 from policyeng.bundle import Bundle, Policy
@@ -14,7 +14,6 @@ from policyeng.bundle.header import PolicyHeader
 from policyeng.evaluation.pointers import unread, value_at
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot
 from policyeng.models import Resource, Unknown, lowered
-from policyeng.named import NamedTuple
 
 
 class Selector(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
+from typing import NamedTuple
 
 from policyeng.facts.arm_casing import (
     REMOVE_ONE,
@@ -16,7 +17,6 @@ from policyeng.facts.arm_casing import (
 from policyeng.facts.letters import as_seen, find_disguised_word, plain, same_person
 from policyeng.facts.words import CLASSIFICATION_TAG, CLASSIFICATION_TAGS
 from policyeng.models import JsonObject, Origin, Problem, Snapshot, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 

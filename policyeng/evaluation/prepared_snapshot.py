@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from types import MappingProxyType, NoneType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -23,7 +24,6 @@ from policyeng.facts.coverage import EVERYTHING, is_whole
 from policyeng.facts.ids import ArmPlace, fold_id, guid_of, place_in_arm
 from policyeng.facts.subnets import subnets_of
 from policyeng.facts.words import fold, get_inside
-from policyeng.frozen import frozen, replace
 from policyeng.models import (
     WORKSPACE_TYPE,
     Approval,
@@ -41,7 +41,6 @@ from policyeng.models import (
     lowered,
     to_bytes,
 )
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import MAX_DEPTH, is_within, require_readable
 from policyeng.redaction import masked_message
 from policyeng.workloads import Derivation, Workload
@@ -197,7 +196,7 @@ class _ResourceRow(NamedTuple):
     remarks: tuple[Problem, ...]
 
 
-@frozen
+@dataclass(frozen=True)
 class PreparedSnapshot:
     """The subjects of a snapshot with the data that they share.
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng.bundle import SnapshotView
 from policyeng.engines.request import EvaluationRequest, Pair
@@ -19,7 +20,6 @@ from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.matching import selectors_in
 from policyeng.evaluation.prepared_snapshot import Moves, Path, list_index_changes
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, Resource, lowered
 from policyeng.rego.tracing import Kind, RecordedReads, escape
 

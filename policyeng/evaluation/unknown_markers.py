@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
+from typing import NamedTuple
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.header import WORKSPACE
@@ -16,7 +17,6 @@ from policyeng.facts.coverage import is_whole
 from policyeng.facts.ids import fold_id, is_open
 from policyeng.facts.subnets import SUBNET_POINTERS
 from policyeng.models import Carried, Resource, Unknown, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, list_index
 from policyeng.rego import markers
 from policyeng.rego.markers import Cause, MarkedList, MarkedObject

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 from policyeng._performance import IdentityKey
 from policyeng.facts.words import SPACE, trim
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, keys_of
 
 #: By lower-case type of resources, names by themselves in lower case.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import Struct
+
 from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.facts.words import fold
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject, Unknown, lowered
 from policyeng.parsing.json_pointer import escaped
 
@@ -14,8 +15,7 @@ _REGISTRIES = "azureml://registries/"
 _SCHEME = "azureml:"
 
 
-@frozen
-class AssetReference:
+class AssetReference(Struct, frozen=True):
     """A place where a job, a step of its pipeline, the trial of a sweep or a deployment names an asset.
 
     Attributes:

@@ -7,15 +7,17 @@ modelled when it is loaded; a row becomes a value when it is first used. Names c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from policyeng.errors import BundleError
 from policyeng.facts.ids import guid_of
 from policyeng.facts.words import trim
-from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject, lowered, read_only
 from policyeng.models.documents import Accelerator
 
@@ -32,8 +34,7 @@ _TABLES = (
 )
 
 
-@frozen
-class VmSize:
+class VmSize(Struct, frozen=True):
     """One VM size; memory in GiB, GPUs also as the share of one that a size gets (0.25)."""
 
     name: str
@@ -51,8 +52,7 @@ class VmSize:
         return "gpu" if self.gpus > 0 else "fpga" if self.fpgas > 0 else "none"
 
 
-@frozen
-class VmSeries:
+class VmSeries(Struct, frozen=True):
     """A series that Azure Machine Learning supports: `restriction` is `none` or `approval`."""
 
     name: str
@@ -62,8 +62,7 @@ class VmSeries:
     source: str
 
 
-@frozen
-class Retirement:
+class Retirement(Struct, frozen=True):
     """The day from which a size is no longer offered; it begins at midnight UTC.
 
     `move_to` is the series that the vendor recommends instead, None where it recommends none.
@@ -86,8 +85,7 @@ class Retirement:
         return (self._begins - as_of) / timedelta(days=1) <= days
 
 
-@frozen
-class Role:
+class Role(Struct, frozen=True):
     """A built-in role; `permissions` are the blocks that `policyeng.facts.granted` reads.
 
     A role that reaches no action of Machine Learning is kept by name alone and has no permissions.
@@ -100,7 +98,7 @@ class Role:
     source: str
 
 
-@frozen
+@dataclass(frozen=True)
 class Facts:
     """The catalogue over one `data.facts` document, which is not copied and not to be changed."""
 

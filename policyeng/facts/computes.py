@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.ids import fold_id, name_of, workspace_of
 from policyeng.facts.numbers import parse_whole_number
 from policyeng.facts.words import Regulated, fold, format_value, get_inside, regulated, squeeze
 from policyeng.models import JsonObject, lowered
-from policyeng.named import NamedTuple
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
 CLUSTER_TYPE = "microsoft.containerservice/managedclusters"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from policyeng.facts.ids import fold_id, scopes_of, segments, types_of
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, LedgerEntry, Snapshot, lowered
-from policyeng.named import NamedTuple
 
 #: The pattern of an ARM type.
 TYPE = r"[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+"

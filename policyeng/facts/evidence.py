@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from policyeng.facts.ids import covers
 from policyeng.facts.times import moment as moment_of
 from policyeng.models import Evidence, JsonObject, lowered
-from policyeng.named import NamedTuple
 from policyeng.redaction import masked_message
 
 #: The scope of evidence for everything in a snapshot.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from policyeng.facts.words import list_stated_keys, trim
 from policyeng.models import lowered
-from policyeng.named import NamedTuple
 
 _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")

@@ -7,10 +7,10 @@ the child `managedNetworks/default`, with `outboundRules` below it. Source: http
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from policyeng.facts.ids import fold_id, name_of
 from policyeng.models import JsonObject, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 
 SETTINGS = "/properties/managedNetwork"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from msgspec import Struct
+
 from policyeng.errors import InputError
 from policyeng.facts.words import trim
-from policyeng.frozen import frozen
 from policyeng.models import lowered
 
 #: The index that pip uses if none is named.
@@ -35,8 +36,7 @@ _NO_INDEX = "--no-index"
 _CHANNELS = "https://conda.anaconda.org/"
 
 
-@frozen
-class PackageSources:
+class PackageSources(Struct, frozen=True):
     """The package sources of a conda file.
 
     Attributes:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
+from msgspec import Struct
+
 from policyeng.facts import ids
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size, pools
 from policyeng.facts.numbers import parse_whole_number
 from policyeng.facts.times import moment
 from policyeng.facts.words import fold, get_inside, squeeze
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 
 RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
@@ -28,16 +29,14 @@ _LIMITED = ("single", "managementgroup")
 UNTOLD = _ANY, _FLEXIBLE = "any", "flexible"
 
 
-@frozen
-class Steady:
+class Steady(Struct, frozen=True):
     """Machines of one size that run all the time; `count` is None where it cannot be read."""
 
     node: NodeSize
     count: int | None
 
 
-@frozen
-class ReservationScope:
+class ReservationScope(Struct, frozen=True):
     """Where machines run that may be reserved: the id that the scope must contain, the size, the region, and when."""
 
     arm_id: str

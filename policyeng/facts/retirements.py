@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from policyeng.facts.catalogue import Facts, Retirement
 from policyeng.facts.computes import NodeSize
 from policyeng.models import JsonObject
-from policyeng.named import NamedTuple
 
 
 class RetiringNode(NamedTuple):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
+
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.computes import cluster_of, kind_of, node_sizes, own_size
 from policyeng.facts.words import fold, get_inside
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
 #: How much memory a machine has for each GiB that its model needs.
@@ -22,8 +23,7 @@ HEADROOM = 1.5
 SIZED_TARGETS = ("managed-online", "kubernetes", "aks", "compute-cluster", "serverless", None)
 
 
-@frozen
-class Machine:
+class Machine(Struct, frozen=True):
     """The machine that serves a workload; `size` is None if unknown, with the reason."""
 
     size: VmSize | None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from msgspec import Struct
+
 from policyeng.facts.catalogue import VmSize
 from policyeng.facts.ids import fold_id
 from policyeng.facts.times import moment
 from policyeng.facts.words import fold
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
 _ALWAYS = ("cpuUtilization", "memoryUtilization")
@@ -18,8 +19,7 @@ _GPUS = "gpuUtilization"
 UTILIZATIONS = (*_ALWAYS, _GPUS)
 
 
-@frozen
-class Usage:
+class Usage(Struct, frozen=True):
     """The highest p95 of a metric in percent; None if the samples are not enough, with the reason."""
 
     p95: float | None

@@ -6,9 +6,9 @@ Functions return None if a term cannot be decided, and accept documents of any s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
-from policyeng.named import NamedTuple
 
 #: The tag for the sensitivity of the work on a resource, and its other spellings, in lower case.
 CLASSIFICATION_TAG = "data-classification"

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
 
-from policyeng.frozen import field, frozen
+from msgspec import field
+
 from policyeng.models.base import UNCHECKED, UNSTORED, AwareDatetime, Checked, JsonObject, Limited, Model, lowered
 from policyeng.models.ledger import LedgerEntry
 
@@ -21,8 +22,7 @@ ANY_CASE = Checked(_lowered, before=True)
 _Text = Annotated[str, Limited(min_length=1)]
 
 
-@frozen(kw_only=True)
-class Approval(Model):
+class Approval(Model, frozen=True, kw_only=True):
     """A decision of the organisation, such as the use of a restricted VM series within a scope.
 
     Attributes:
@@ -47,8 +47,7 @@ class Approval(Model):
 _Size = Annotated[float, Limited(ge=0)]
 
 
-@frozen(kw_only=True)
-class ModelFacts(Model):
+class ModelFacts(Model, frozen=True, kw_only=True):
     """What is known of the model that a workload serves; sizes in GiB."""
 
     size_gib: _Size | None = None
@@ -79,8 +78,7 @@ Accelerator = Literal["none", "gpu", "fpga"]
 Cadence = Literal["continuous", "scheduled", "sporadic"]
 
 
-@frozen(kw_only=True)
-class DeclaredWorkload(Model):
+class DeclaredWorkload(Model, frozen=True, kw_only=True):
     """Work that ARM does not know, or more facts about work that it does (`source_id`)."""
 
     id: _Text
@@ -95,8 +93,7 @@ class DeclaredWorkload(Model):
     tags: dict[str, str] = field(default_factory=dict)
 
 
-@frozen(kw_only=True)
-class Quota(Model):
+class Quota(Model, frozen=True, kw_only=True):
     """The vCPUs that a scope may use of one VM family in one region."""
 
     scope: str
@@ -105,8 +102,7 @@ class Quota(Model):
     limit_vcpus: Annotated[int, Limited(ge=0)]
 
 
-@frozen(kw_only=True)
-class Metric(Model):
+class Metric(Model, frozen=True, kw_only=True):
     """One metric of one resource over a period; percentages run from 0 to 100."""
 
     resource_id: str
@@ -121,8 +117,7 @@ class Metric(Model):
     total: float | None = None
 
 
-@frozen(kw_only=True)
-class Principal(Model):
+class Principal(Model, frozen=True, kw_only=True):
     """A user, group or service principal as the directory knows it."""
 
     id: _Text
@@ -131,8 +126,7 @@ class Principal(Model):
     deleted: bool = False
 
 
-@frozen(kw_only=True)
-class Evidence(Model):
+class Evidence(Model, frozen=True, kw_only=True):
     """What somebody of the organization states about something that no API returns.
 
     Attributes:
@@ -152,8 +146,7 @@ class Evidence(Model):
     expires_at: AwareDatetime
 
 
-@frozen(kw_only=True)
-class SourceNames(Model):
+class SourceNames(Model, frozen=True, kw_only=True):
     """The names that a format has for a resource and its fields.
 
     Attributes:
@@ -173,8 +166,7 @@ class SourceNames(Model):
 NO_NAMES = SourceNames()
 
 
-@frozen(kw_only=True)
-class Origin(Model):
+class Origin(Model, frozen=True, kw_only=True):
     """Where a resource was read.
 
     Attributes:
@@ -229,8 +221,7 @@ def dotted(pointer: str) -> str:
     return shown
 
 
-@frozen(kw_only=True)
-class Carried(Model):
+class Carried(Model, frozen=True, kw_only=True):
     """The fields of a resource that a format has, and why all others are unreadable.
 
     Attributes:
@@ -249,8 +240,7 @@ class FilePlaces(Protocol):
         """Return line and column (from 1) of each JSON Pointer, or of the nearest field above it that exists."""
 
 
-@frozen(kw_only=True)
-class Document(Model):
+class Document(Model, frozen=True, kw_only=True):
     """A JSON or YAML document as it was written, for policies that evaluate documents.
 
     Attributes:
@@ -271,8 +261,7 @@ class Document(Model):
         return f"{self.file}#{self.index}" if self.index else self.file
 
 
-@frozen(kw_only=True)
-class Snapshot(Model):
+class Snapshot(Model, frozen=True, kw_only=True):
     """The resources of a scope at one moment, with the organisation's own facts.
 
     Attributes:
@@ -304,7 +293,7 @@ class Snapshot(Model):
     unreadable: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     carried: Mapping[str, Carried] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
-    texts: Annotated[Mapping[str, Any], UNCHECKED] = field(default_factory=dict, repr=False)
+    texts: Annotated[Mapping[str, Any], UNCHECKED] = field(default_factory=dict)
     documents: tuple[Document, ...] = ()
     ledger: tuple[LedgerEntry, ...] = ()
 
@@ -313,8 +302,7 @@ class Snapshot(Model):
         return f"<Snapshot{of}: {len(self.resources)} resources, {len(self.documents)} documents>"
 
 
-@frozen(kw_only=True)
-class Exemption(Model):
+class Exemption(Model, frozen=True, kw_only=True):
     """An approved, expiring acceptance of the failures of one policy at and under one scope.
 
     `expires_at` must be after `created_at` and `owner` must differ from `approved_by`; the reader of exemption files

@@ -7,14 +7,15 @@ from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, overload
+
+from msgspec import field
+from msgspec.structs import force_setattr, replace
 
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.frozen import field, frozen, replace
 from policyeng.models.base import UNCHECKED, AwareDatetime, Checked, JsonObject, Limited, Model
 from policyeng.models.documents import Carried, Evidence, Origin
 from policyeng.models.ledger import LedgerEntry, relevant_entries
-from policyeng.named import NamedTuple
 from policyeng.redaction import masked_message
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ class ControlStatus(StrEnum):
     NOT_COVERED = "not covered"
 
 
-@frozen(kw_only=True)
-class ControlMapping(Model):
+class ControlMapping(Model, frozen=True, kw_only=True):
     """A policy that maps to a control.
 
     Attributes:
@@ -63,8 +63,7 @@ class ControlMapping(Model):
         return self.relevance == "direct"
 
 
-@frozen(kw_only=True)
-class FindingCounts(Model):
+class FindingCounts(Model, frozen=True, kw_only=True):
     """The findings of the direct policies of a control; `exempt` counts the failures that an exemption covers."""
 
     pass_: int = 0
@@ -79,8 +78,7 @@ class FindingCounts(Model):
         return self.pass_ + self.fail + self.unknown + self.error
 
 
-@frozen(kw_only=True)
-class ControlResult(Model):
+class ControlResult(Model, frozen=True, kw_only=True):
     """One control of a framework in a report.
 
     Attributes:
@@ -105,8 +103,7 @@ class ControlResult(Model):
 _Percentage = float | None
 
 
-@frozen(kw_only=True)
-class ControlScore(Model):
+class ControlScore(Model, frozen=True, kw_only=True):
     """Percentages from 0 to 100 with two decimals; null where there is nothing to divide by.
 
     Attributes:
@@ -122,8 +119,7 @@ class ControlScore(Model):
     coverage: _Percentage
 
 
-@frozen(kw_only=True)
-class FrameworkSummary(ControlScore):
+class FrameworkSummary(ControlScore, frozen=True, kw_only=True):
     """The scores of a framework, and the number of controls with each status.
 
     Attributes:
@@ -136,8 +132,7 @@ class FrameworkSummary(ControlScore):
     domains: dict[str, ControlScore]
 
 
-@frozen(kw_only=True)
-class FrameworkResult(Model):
+class FrameworkResult(Model, frozen=True, kw_only=True):
     """The results of an evaluation for the controls of a framework, in the order of its document.
 
     No score and no status means that a control is met.
@@ -198,8 +193,7 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
-@frozen
-class Reason(Model):
+class Reason(Model, frozen=True):
     """A reason of a policy: constant text and a JSON Pointer."""
 
     msg: str
@@ -215,21 +209,18 @@ class Reason(Model):
                 raise ValueError(f"`{name}` of {type(self).__name__} has a lone surrogate, which JSON cannot carry")
 
 
-@frozen
-class Denial(Reason):
+class Denial(Reason, frozen=True, kw_only=True):
     """One reason a policy gives for a failure: constant text, the JSON Pointer, what is there and what should be."""
 
-    actual: Any = field(default=None, kw_only=True)
-    expected: Any = field(default=None, kw_only=True)
+    actual: Any = None
+    expected: Any = None
 
 
-@frozen
-class Unknown(Reason):
+class Unknown(Reason, frozen=True):
     """One reason why a policy cannot decide, with the JSON Pointer that is missing or unresolved."""
 
 
-@frozen(kw_only=True)
-class ExemptionMark(Model):
+class ExemptionMark(Model, frozen=True, kw_only=True):
     """What exempts a failed finding: an exemption, or an `exception` rule of a foreign policy.
 
     The latter has the category `exception`, the path of the rule as its id, and no owner, approver or end.
@@ -243,8 +234,7 @@ class ExemptionMark(Model):
     expires_at: AwareDatetime | None = None
 
 
-@frozen(kw_only=True)
-class Place(Model):
+class Place(Model, frozen=True, kw_only=True):
     """A file as the user named it, and a line and a column in it, from 1.
 
     Attributes:
@@ -258,8 +248,7 @@ class Place(Model):
     address: str = ""
 
 
-@frozen(kw_only=True)
-class Location(Place):
+class Location(Place, frozen=True, kw_only=True):
     """The position of a resource; the file is empty if there is none.
 
     Attributes:
@@ -269,8 +258,7 @@ class Location(Place):
     fields: Mapping[str, Place] = field(default_factory=dict)
 
 
-@frozen(kw_only=True)
-class Finding(Model):
+class Finding(Model, frozen=True, kw_only=True):
     """One policy's statement about one resource.
 
     Attributes:
@@ -441,8 +429,7 @@ def _known_kind(value: object) -> object:
     return "other" if value == "unread" else value
 
 
-@frozen(kw_only=True)
-class Problem(Model):
+class Problem(Model, frozen=True, kw_only=True):
     """Something about the run itself that a reader must know, without secrets.
 
     Attributes:
@@ -461,8 +448,8 @@ class Problem(Model):
     ] = "other"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", masked_message(self.message))
-        object.__setattr__(self, "place", masked_message(self.place))
+        force_setattr(self, "message", masked_message(self.message))
+        force_setattr(self, "place", masked_message(self.place))
 
 
 def as_warning(entry: LedgerEntry) -> Problem:
@@ -470,8 +457,7 @@ def as_warning(entry: LedgerEntry) -> Problem:
     return Problem(level="warning", message=f"not read: {entry.reason}", place=entry.place)
 
 
-@frozen(kw_only=True)
-class Summary(Model):
+class Summary(Model, frozen=True, kw_only=True):
     """Counts by outcome; they add up to the number of findings. `exempt` counts the fails that carry a mark.
 
     Compliance is a percentage from 0 to 100 with two decimals. Strict: passes over all findings. Azure: passes, exempt
@@ -488,8 +474,7 @@ class Summary(Model):
     azure_compliance: float = 0.0
 
 
-@frozen(kw_only=True)
-class BundleRef(Model):
+class BundleRef(Model, frozen=True, kw_only=True):
     """The bundle that was evaluated."""
 
     name: str
@@ -497,8 +482,7 @@ class BundleRef(Model):
     digest: str
 
 
-@frozen(kw_only=True)
-class SnapshotRef(Model):
+class SnapshotRef(Model, frozen=True, kw_only=True):
     """The snapshot that was evaluated."""
 
     scope: str
@@ -506,16 +490,14 @@ class SnapshotRef(Model):
     digest: str
 
 
-@frozen(kw_only=True)
-class EngineRef(Model):
+class EngineRef(Model, frozen=True, kw_only=True):
     """The engine that evaluated the Rego policies."""
 
     name: str
     version: str
 
 
-@frozen(kw_only=True)
-class SettingChange(Model):
+class SettingChange(Model, frozen=True, kw_only=True):
     """One setting that is not at its default.
 
     Attributes:
@@ -529,8 +511,7 @@ class SettingChange(Model):
     origin: str
 
 
-@frozen(kw_only=True)
-class AppliedSettings(Model):
+class AppliedSettings(Model, frozen=True, kw_only=True):
     """What was configured, and where.
 
     Attributes:
@@ -545,8 +526,7 @@ class AppliedSettings(Model):
     changes: tuple[SettingChange, ...] = ()
 
 
-@frozen(kw_only=True)
-class Evaluation(Model):
+class Evaluation(Model, frozen=True, kw_only=True):
     """All findings of a bundle over a snapshot, sorted by policy and resource; its JSON is the JSON report.
 
     Attributes:
@@ -697,8 +677,7 @@ class Blame(StrEnum):
     INTRODUCED = "introduced"
 
 
-@frozen(kw_only=True)
-class Change(Model):
+class Change(Model, frozen=True, kw_only=True):
     """One resource as it is about to become.
 
     Attributes:
@@ -718,8 +697,7 @@ class Change(Model):
     origin: Origin | None = None
 
 
-@frozen(kw_only=True)
-class Enforcement(Model):
+class Enforcement(Model, frozen=True, kw_only=True):
     """How failures of some policies are enforced at and under a scope.
 
     Attributes:
@@ -732,16 +710,14 @@ class Enforcement(Model):
     mode: Mode
 
 
-@frozen(kw_only=True)
-class Changed(Model):
+class Changed(Model, frozen=True, kw_only=True):
     """A resource that a decision is about."""
 
     operation: Operation
     id: str
 
 
-@frozen(kw_only=True)
-class Decision(Model):
+class Decision(Model, frozen=True, kw_only=True):
     """Allow or deny, with the findings that determined it and those that did not.
 
     Attributes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from policyeng.frozen import frozen
+from msgspec.structs import force_setattr
+
 from policyeng.models.base import Model
 from policyeng.redaction import masked_message
 
 
-@frozen(kw_only=True)
-class LedgerEntry(Model):
+class LedgerEntry(Model, frozen=True, kw_only=True):
     """A folder, a file or a part of a document that was not read.
 
     Attributes:
@@ -25,8 +25,8 @@ class LedgerEntry(Model):
     relevant: bool
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "place", masked_message(self.place))
-        object.__setattr__(self, "reason", masked_message(self.reason))
+        force_setattr(self, "place", masked_message(self.place))
+        force_setattr(self, "reason", masked_message(self.reason))
 
 
 def relevant_entries(ledger: Iterable[LedgerEntry]) -> list[LedgerEntry]:

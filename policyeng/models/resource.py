@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from policyeng.models.base import JsonObject
 from policyeng.models.documents import Carried
 from policyeng.models.findings import Location, Problem
-from policyeng.named import NamedTuple
 
 
 class Resource(NamedTuple):

@@ -10,14 +10,13 @@ from collections import deque
 from collections.abc import Sequence
 from functools import cache
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
 from policyeng._performance import uncollected
 from policyeng.errors import InputError
 from policyeng.later import lazy_pattern
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, keys_of
 
 _PARSER = json.JSONDecoder(strict=False)

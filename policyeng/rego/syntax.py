@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
-from policyeng.named import NamedTuple
 from policyeng.rego.budget import spend
 from policyeng.rego.errors import ModuleText
 from policyeng.rego.lexer import Comment

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from policyeng.models import Finding
-from policyeng.named import NamedTuple
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import shorten_id, worst_first, worst_rank
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import BaseModel, Field, TypeAdapter, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
-from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, AwareDatetime, Decision, Evaluation, JsonObject, Limited, Model, Severity
 from policyeng.models.base import name_in_json
 from policyeng.sources import FORMATS
@@ -44,8 +43,7 @@ _GROUP = f"{_SUBSCRIPTION}{_any_case('/resourcegroups/')}{_NAME}"
 _WORKSPACE = f"{_GROUP}{_any_case(f'/providers/{WORKSPACE_TYPE}/')}{_NAME}"
 
 
-@frozen(kw_only=True)
-class CheckDocument(Model):
+class CheckDocument(Model, frozen=True, kw_only=True):
     """A document together with options, which have the meaning that they have for `policyeng check`.
 
     Attributes:
@@ -146,8 +144,7 @@ class AdmitRequest(ChangeRequest):
     state: Annotated[Json, Field(description="A snapshot that `policyeng check` reads.")]
 
 
-@frozen(kw_only=True)
-class AdmitAnswer(Decision):
+class AdmitAnswer(Decision, frozen=True, kw_only=True):
     """A decision, its id, and the age in seconds of the state that it is based on."""
 
     decision_id: str
@@ -237,8 +234,7 @@ _CONTENT: JsonObject = {
 }
 
 
-@frozen(kw_only=True)
-class ResourceDetails(Model):
+class ResourceDetails(Model, frozen=True, kw_only=True):
     """The resource; its content may be a part of it.
 
     Attributes:
@@ -250,8 +246,7 @@ class ResourceDetails(Model):
     scope: Annotated[str, Limited(pattern=f"^{_any_case('/subscriptions/')}[^/]+(/[^/]+/[^/]+)*$")]
 
 
-@frozen(kw_only=True)
-class RestrictionsRequest(Model):
+class RestrictionsRequest(Model, frozen=True, kw_only=True):
     """The request of Azure Policy; it has no pending fields, because nothing here could answer for them."""
 
     resource_details: ResourceDetails

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from policyeng.facts.arm_casing import ENVELOPE
 from policyeng.facts.coverage import covered_by
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened

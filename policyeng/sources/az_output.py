@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from policyeng.facts.ids import types_of
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.sources import azure_cli

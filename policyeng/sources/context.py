@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from policyeng.errors import InputError, UsageError
 from policyeng.facts.ids import types_of
 from policyeng.models import WORKSPACE_TYPE, lowered
-from policyeng.named import NamedTuple
 from policyeng.sources.discovery import STDIN, Named, content_of, note_file, note_names
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Surroundings
 from policyeng.sources.text import Text, read_text

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import PurePath
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from policyeng.errors import InputError, UsageError, suggest_nearest
 from policyeng.facts.letters import as_technical_name, find_odd_letter
-from policyeng.frozen import frozen
 from policyeng.later import Modules
 from policyeng.models import Document, LedgerEntry, Problem, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.arm_resource import describe_misspelt, looks_like_arm
 from policyeng.sources.context import DocumentContext, list_neighbors, resolve_path
@@ -90,8 +91,7 @@ class Note(NamedTuple):
     subject: Problem | LedgerEntry
 
 
-@frozen
-class DetectedDocument:
+class DetectedDocument(Struct, frozen=True):
     """One document of a file, with the format that reads it; `position` is that of the file among the inputs."""
 
     position: int

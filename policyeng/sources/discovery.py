@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import orjson
 
 from policyeng.errors import InputError, UsageError
 from policyeng.later import lazy_pattern
 from policyeng.models import LedgerEntry
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import build_refusal, refuse_size, shortened
 
 if TYPE_CHECKING:
@@ -259,6 +258,8 @@ def _read_gitignore(folder: Path) -> list[str]:
 
 def _is_pattern(pattern: str) -> bool:
     """Check whether a pattern can be matched; Git also ignores lines that cannot."""
+    if "[" not in pattern and "\\" not in pattern:  # all others can, and most runs need not load `pathspec`
+        return True
     try:
         return _make_spec([pattern]) is not None
     except (ValueError, re.error):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Generic, TypeVar, get_args
+from typing import Generic, NamedTuple, TypeVar, get_args
+
+from msgspec.structs import replace
 
 from policyeng.facts import managed_networks
 from policyeng.facts.ids import fold_id, may_hold, name_of
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
-from policyeng.frozen import replace
 from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.arm_resource import drop_additions
 from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, Placed

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Literal
 
+from msgspec.structs import fields, replace
+
 from policyeng.errors import suggest_nearest
 from policyeng.facts.coverage import EVERYTHING, LISTED, SPELLED, covered_by, parse_entry, similar_type
 from policyeng.facts.evidence import LONGEST, WHOLE_SNAPSHOT
 from policyeng.facts.ids import segments
 from policyeng.facts.letters import find_disguised_word, plain
-from policyeng.frozen import fields, frozen, replace
 from policyeng.models import (
     Approval,
     AwareDatetime,
@@ -56,8 +57,7 @@ _COLLECTIONS: Mapping[Collection, type[Noun]] = {
 }
 
 
-@frozen(kw_only=True)
-class _SnapshotHeader(Model):
+class _SnapshotHeader(Model, frozen=True, kw_only=True):
     snapshot_version: Literal[1]
     scope: str = ""
     taken_at: AwareDatetime | None = None

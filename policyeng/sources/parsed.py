@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Literal, NoReturn, Protocol, TypeVar
+from typing import Literal, NamedTuple, NoReturn, Protocol, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from policyeng.errors import InputError
-from policyeng.frozen import field, frozen, replace
 from policyeng.models import (
     NO_NAMES,
     Approval,
@@ -24,7 +26,6 @@ from policyeng.models import (
     Quota,
     SourceNames,
 )
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.text import Text
 
@@ -123,8 +124,7 @@ class Refusal(NamedTuple):
     is_ambiguous: bool = False
 
 
-@frozen
-class ParsedDocument:
+class ParsedDocument(Struct, frozen=True):
     """The content of one document.
 
     Attributes:
@@ -160,8 +160,7 @@ class ParsedDocument:
     unchanged: frozenset[str] = frozenset()
 
 
-@frozen
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What the user, the location of the file or other inputs state about a document.
 
     Attributes:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
 
 from policyeng._performance import uncollected
 from policyeng.errors import InputError, UsageError
-from policyeng.frozen import replace
 from policyeng.models import LedgerEntry, Problem, Snapshot
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.progress import counted
 from policyeng.sources.context import DocumentContext, Home, find_surroundings, normalize_context

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from policyeng.frozen import replace
+from msgspec.structs import replace
+
 from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, JsonObject, LedgerEntry, lowered
 from policyeng.parsing.json_pointer import value_at

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from policyeng.errors import InputError, UsageError
-from policyeng.frozen import frozen, replace
 from policyeng.models import JsonObject, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.discovery import Named, content_of, display
@@ -18,8 +19,7 @@ from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, Refusal, ki
 from policyeng.sources.text import read_text
 
 
-@frozen
-class Unresolved:
+class Unresolved(Struct, frozen=True):
     """A value that is not known yet, such as a secret in a key vault.
 
     Attributes:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from policyeng.errors import InputError
-from policyeng.frozen import frozen
 from policyeng.later import lazy_pattern
 from policyeng.parsing.json_pointer import list_index
 from policyeng.parsing.json_text import parse_json, places_of
@@ -98,7 +98,7 @@ _MOST_PLACES = 1 << 16
 _TERRAFORM_LOG = lazy_pattern(rb'\s*\{"@level":"[a-z]+","@message":')
 
 
-@frozen
+@dataclass(frozen=True)
 class Text:
     """A file that was read.
 

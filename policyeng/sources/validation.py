@@ -9,9 +9,9 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import orjson
+from msgspec.structs import fields
 
 from policyeng.errors import suggest_nearest
-from policyeng.frozen import fields
 from policyeng.later import lazy_pattern
 from policyeng.models.base import AwareDatetime, JsonObject, Limited, Model, lowered, name_in_json
 from policyeng.models.documents import ANY_CASE

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import orjson
 
@@ -23,7 +23,6 @@ from policyeng.bundle.files import text_of
 from policyeng.bundle.left_out import LeftOutModule
 from policyeng.engines.embedded import LIMITS, link_without_faulty
 from policyeng.errors import BundleError, EngineError, UsageError
-from policyeng.named import NamedTuple
 from policyeng.rego import (
     BuiltinError,
     Compiled,

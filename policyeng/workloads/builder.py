@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from policyeng.facts.ids import name_of
 from policyeng.models import DeclaredWorkload, JsonObject, lowered
-from policyeng.named import NamedTuple
 from policyeng.workloads.lookup import (
     ABSENT,
     Placement,

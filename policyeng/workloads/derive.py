@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from policyeng.facts import Facts
 from policyeng.facts.ids import fold_id
 from policyeng.facts.numbers import parse_whole_number
-from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered, to_bytes
-from policyeng.named import NamedTuple
 from policyeng.workloads.builder import (
     NO,
     RunStep,
@@ -348,8 +349,7 @@ class Derived(NamedTuple):
     queried: frozenset[str]
 
 
-@frozen
-class Derivation:
+class Derivation(Struct, frozen=True, dict=True):
     """The workloads of a snapshot by what they are derived from: the id of a resource as `folded_id` gives it.
 
     Declarations that name none are under the empty id.

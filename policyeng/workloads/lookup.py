@@ -6,14 +6,14 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from functools import lru_cache
-from typing import Generic, Never, TypeVar
+from typing import Generic, NamedTuple, Never, TypeVar
+
+from msgspec import Struct
 
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import fold_id, workspace_of
-from policyeng.frozen import frozen
 from policyeng.models import Carried, JsonObject, Snapshot, lowered
-from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import keys_of
 
 T_co = TypeVar("T_co", covariant=True)
@@ -108,16 +108,14 @@ def _text(value: object) -> str:
 Segments = tuple[str, ...]
 
 
-@frozen
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A part of a resource that its format could not carry: where, as written, and why."""
 
     parts: Segments
     reason: str
 
 
-@frozen
-class CarriedFields:
+class CarriedFields(Struct, frozen=True):
     """The fields of a resource that a format has, by folded segments, and why it has no others."""
 
     pointers: tuple[Segments, ...]

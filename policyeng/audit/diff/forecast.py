@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from pydantic import AwareDatetime
 
 from policyeng import exemptions as exempting
@@ -39,7 +40,6 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, find_scopes, prepare
 from policyeng.facts.ids import fold_id
-from policyeng.frozen import replace
 from policyeng.models import Approval, Finding, Outcome, Problem, lowered
 from policyeng.models.validated import ValidatedModel
 from policyeng.report.escaping import markdown_code, markdown_text, section, visible

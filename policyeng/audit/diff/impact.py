@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec.structs import replace
 from pydantic import AwareDatetime
 
 from policyeng.audit.diff.comparison import compare_states

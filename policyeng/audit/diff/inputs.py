@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from msgspec.structs import replace
 from pydantic import AwareDatetime
 
 from policyeng.audit.records import AuditRun, History
@@ -19,7 +20,6 @@ from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import EvaluationOptions, evaluate_snapshot
 from policyeng.facts.ids import fold_id
-from policyeng.frozen import frozen, replace
 from policyeng.models import (
     BundleRef,
     EngineRef,
@@ -162,8 +162,7 @@ class Comparison(ValidatedModel):
 _POSITION = re.compile(r"/\d+(?=/|$)")
 
 
-@frozen(kw_only=True)
-class State(EvaluationOptions):
+class State(EvaluationOptions, frozen=True, kw_only=True, dict=True):
     """A snapshot with the policies and the options that it is evaluated with."""
 
     bundle: Bundle

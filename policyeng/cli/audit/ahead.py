@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +22,6 @@ from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup, walk_of
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.frozen import frozen
 from policyeng.ownership import OWNER_TAG
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start at this t
 TableFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}.")]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AheadOptions(CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng audit ahead`."""
 
@@ -174,7 +174,7 @@ MaxNew = Annotated[
 OwnerTag = Annotated[str, typer.Option(metavar="TAG", help="Tag that contains the owner of a resource.")]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ImpactOptions(SetupOptions, OpaServerOptions):
     """The options of `policyeng audit impact`."""
 

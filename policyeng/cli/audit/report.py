@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +19,6 @@ from policyeng.cli.option_groups import with_group
 from policyeng.cli.options import complete_estates
 from policyeng.cli.report_options import ReportPrinter, TextOptions
 from policyeng.errors import UsageError
-from policyeng.frozen import replace
 
 #: The formats for people and spreadsheets, and JSON; the others only make sense for `check`.
 SHOWN = ("html", "csv", "csv-bom", "json", "markdown", "text")

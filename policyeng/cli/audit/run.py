@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,6 @@ from policyeng.configuration import Settings
 from policyeng.configuration.audit_sections import input_of, require_name
 from policyeng.configuration.settings import EstateSettings
 from policyeng.errors import PolicyengError, UsageError, suggest_nearest
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject, Problem
 from policyeng.processes import processors
 from policyeng.report.phrases import count, ledger_sentence
@@ -75,7 +75,7 @@ Processes = Annotated[
 Full = Annotated[bool, typer.Option("--full", help="Also re-evaluate parts that have not changed since the last run.")]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditRunOptions(CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng audit run`."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,6 @@ from policyeng.cli.logs import LogOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.configuration import Settings
 from policyeng.errors import StoreError, UsageError
-from policyeng.frozen import frozen
 from policyeng.processes import processors, require_posix
 from policyeng.report.phrases import to_the_second
 
@@ -37,7 +37,7 @@ Drain = Annotated[
 ]
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ScheduleOptions(CriteriaOptions, RegoEngineOptions, LogOptions):
     """The options of `policyeng audit schedule`."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError
 from policyeng.evaluation import evaluate_snapshot
-from policyeng.frozen import replace
 from policyeng.models import (
     AppliedSettings,
     Blame,

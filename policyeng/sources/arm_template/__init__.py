@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import PurePath
 
+from msgspec.structs import replace
+
 from policyeng.errors import InputError
 from policyeng.facts.ids import types_of
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.parsing.json_text import shortened

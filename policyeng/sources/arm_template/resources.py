@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import NamedTuple
 
 from policyeng.errors import InputError, suggest_nearest
 from policyeng.facts.arm_casing import ENVELOPE, has_own_map, is_respelled, respell
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened

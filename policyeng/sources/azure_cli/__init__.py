@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from policyeng.errors import suggest_nearest
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened

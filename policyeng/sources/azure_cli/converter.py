@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from policyeng.facts.ids import types_of
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, SourceNames, dotted, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from policyeng.errors import InputError
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.sources.azure_cli.assets import is_component

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from policyeng.frozen import replace
+from msgspec.structs import replace
+
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.azure_cli.converter import (
     IDENTITY,

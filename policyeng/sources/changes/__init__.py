@@ -5,16 +5,18 @@ Resources in a document are created or replaced; approvals and other facts of th
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng._performance import uncollected
 from policyeng.errors import InputError
 from policyeng.facts.coverage import ledger_of, list_unread
-from policyeng.frozen import field, frozen, replace
 from policyeng.models import (
     NO_NAMES,
     Change,
@@ -105,7 +107,7 @@ _ALONE = frozenset({"changes", "arm-rest"})
 _REMEDY = 'provide a resource, `{"changes": [...]}`, a plan or what-if output'
 
 
-@frozen
+@dataclass(frozen=True)
 class ChangesRead(Sequence[Change]):
     """The changes in documents, as a sequence.
 
@@ -208,7 +210,7 @@ def read_document(
     read = _read([named], from_format, DEFAULT_MAX_BYTES, None, context)
     if not read.changes:
         raise_errors(read.problems)
-    return replace(read, changes=tuple(map(_drop_place, read.changes)), texts={})
+    return dataclasses.replace(read, changes=tuple(map(_drop_place, read.changes)), texts={})
 
 
 def _drop_place(change: Change) -> Change:

@@ -5,7 +5,8 @@ The objects of a `kubectl get -o json` list are read one by one. Objects of othe
 
 from __future__ import annotations
 
-from policyeng.frozen import replace
+from msgspec.structs import replace
+
 from policyeng.models import lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.kubernetes.kustomization import FIELDS, is_kustomization

@@ -7,9 +7,10 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from policyeng.facts import Facts
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import replace
 from policyeng.models import Carried, JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened

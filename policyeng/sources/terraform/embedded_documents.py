@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from policyeng.errors import InputError
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, SourceNames
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.sources import kubernetes

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple, TypeAlias
+
+from msgspec.structs import fields
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.analysis import analysis_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from random import Random
 from typing import TypeVar
@@ -17,7 +18,6 @@ from policyeng.engines import opa
 from policyeng.errors import EngineError
 from policyeng.evaluation import exit_code
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import replace
 from policyeng.models import Evaluation, Outcome, Snapshot, lowered
 from policyeng.testing.runner import run_cases
 from policyeng.verify.differential import Contestant, EngineDifference, comparisons, contestants, differs, encode_result

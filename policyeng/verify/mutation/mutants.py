@@ -6,6 +6,7 @@ import ast
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import get_args
@@ -20,7 +21,6 @@ from policyeng.bundle.header import Verdict
 from policyeng.bundle.rego_trees import tree_of
 from policyeng.errors import BundleError
 from policyeng.evaluation.pointers import values_at
-from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.testing.observed_reads import observe
 from policyeng.verify.generators.estates import EstateGenerator

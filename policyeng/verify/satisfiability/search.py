@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.header import TargetType
