@@ -113,11 +113,18 @@ def test_no_policy_walks_what_it_need_not(estate: Estate, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_an_endpoint_is_not_compared_with_the_deployments_of_others(tmp_path: Path) -> None:
-    """The scan of all deployments of a workspace costs little for each, so only a large workspace shows it."""
-    bundle = selected(whole_bundle(), ["AML-END-010"])
+@pytest.mark.parametrize(
+    ("policy", "estate"),
+    [
+        pytest.param("AML-END-010", computes, id="an endpoint with the deployments of others"),
+        pytest.param("AML-END-204", subscriptions, id="an account with the connections to others"),
+    ],
+)
+def test_what_belongs_together_is_not_compared_with_all_others(policy: str, estate: Estate, tmp_path: Path) -> None:
+    """The scan of them costs little for each, so only a large estate shows it."""
+    bundle = selected(whole_bundle(), [policy])
     [(_, few, before)], [(_, many, after)] = (
-        steps_of_policies(bundle, written(tmp_path, computes, size)) for size in (LARGE, FACTOR * LARGE)
+        steps_of_policies(bundle, written(tmp_path, estate, size)) for size in (LARGE, FACTOR * LARGE)
     )
 
     assert many == FACTOR * few

@@ -243,7 +243,7 @@ class BaselineFindings:
         found, traced = _evaluate_traced(
             context, moment, lambda number: reaches[number].others or reaches[number].workspace or reaches[number].clock
         )
-        timed = {numbers for numbers, one in traced.items() if self._is_timed(numbers[0], one)}
+        timed = {numbers for numbers, trace in traced.items() if self._is_timed(numbers[0], trace)}
         now = self._moments.get(moment) or self._begin(moment)
         for numbers in timed:
             self._timed.setdefault(numbers[0], {})[numbers] = None
@@ -256,7 +256,9 @@ class BaselineFindings:
                 if _is_failing(finding):
                     self._failing.setdefault(numbers[0], {})[numbers] = None
         for reads, references, is_timed in ((self._reads, self._references, False), (now.reads, now.references, True)):
-            self._note_reads(reads, {numbers: one for numbers, one in traced.items() if (numbers in timed) is is_timed})
+            self._note_reads(
+                reads, {numbers: trace for numbers, trace in traced.items() if (numbers in timed) is is_timed}
+            )
             self._note_places(references, [entry for entry in found if (entry[1] in timed) is is_timed])
 
     def _is_timed(self, number: int, traced: Traced) -> bool:
@@ -287,8 +289,8 @@ class BaselineFindings:
 
     def _note_reads(self, reads: Reads, traced: Mapping[Numbers, Traced]) -> None:
         subjects = self._snapshot.subjects
-        for numbers, one in traced.items():
-            reads.add(numbers, one, name_of(subjects[numbers[1]]))
+        for numbers, trace in traced.items():
+            reads.add(numbers, trace, name_of(subjects[numbers[1]]))
 
     def _note_places(self, references: _References, found: Found) -> None:
         subjects = self._snapshot.subjects
@@ -344,11 +346,11 @@ def _evaluate_traced(
     """Evaluate all planned pairs, and record the reads of the pairs whose policy `is_traced`."""
     work = context.work(moment)
     policies = {number for number in work.positions if is_traced(number)}
-    traced = {(pair.policy, pair.subject): one for pair, one in trace_pairs(context, work.only(policies))}
+    traced = {(pair.policy, pair.subject): trace for pair, trace in trace_pairs(context, work.only(policies))}
     columns = run_engine(work.only(work.positions.keys() - policies))
     for number in policies:
         positions = work.positions[number]
-        columns.append(Column.of(number, positions, [traced[number, at].judgement for at in positions]))
+        columns.append(Column.of(number, positions, [traced[number, position].judgement for position in positions]))
     return findings_by_pair(context, columns), traced
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import orjson
 
-from policyeng import __version__, cache
+from policyeng import __version__, cache, prebuilt
 from policyeng.bundle import analysis
 from policyeng.bundle.analysis import PolicyReach
 from policyeng.bundle.files import FilesState, state_of
@@ -51,11 +51,16 @@ _WORKED_OUT = (
 
 
 def built_in(read: Callable[[], Bundle]) -> Bundle:
-    """Return the built-in bundle from the cache, or read it and store it.
+    """Return the built-in bundle as the wheel brings it, or from the cache, or read it and store it.
 
     Raises:
         BundleError: as of `read`.
     """
+    if prebuilt.is_installed():
+        from policyeng.bundle.prebuilt_bundle import load  # a checkout has none
+
+        if (prebuilt_bundle := load(built_in_root())) is not None:
+            return prebuilt_bundle
     # Before any file is read: what changes meanwhile has another state, under which the entry is never found.
     state = state_of(built_in_root()) if cache.directory() is not None else None
     if state is None:
@@ -69,12 +74,17 @@ def built_in(read: Callable[[], Bundle]) -> Bundle:
         return bundle
     bundle = read()
     if _is_settled(state):
-        for name in _WORKED_OUT:
-            getattr(bundle, name)
-        analyses = list(starmap(analysis.analysis_of, _modules(bundle)))
+        analyses = work_out(bundle)
         with suppress(TypeError, AttributeError, pickle.PicklingError):  # such as a value of a Python policy
             cache.store(key, [pickle.dumps(bundle, protocol=5), pickle.dumps(analyses, protocol=5)])
     return bundle
+
+
+def work_out(bundle: Bundle) -> list[ModuleAnalysis]:
+    """Work out of a bundle what every run needs, and return the analyses of its modules."""
+    for name in _WORKED_OUT:
+        getattr(bundle, name)
+    return list(starmap(analysis.analysis_of, _modules(bundle)))
 
 
 def _is_settled(state: FilesState) -> bool:

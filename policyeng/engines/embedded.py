@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import orjson
 
-from policyeng import __version__, cache, rego
+from policyeng import __version__, cache, prebuilt, rego
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.policy_types import Role
 from policyeng.engines.request import (
@@ -31,6 +31,7 @@ from policyeng.engines.request import (
 )
 from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, restart_deadline, within_deadline
 from policyeng.errors import EngineError
+from policyeng.frozen import replace
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
 from policyeng.named import NamedTuple
 from policyeng.progress import counted
@@ -646,9 +647,11 @@ def _program(key: ProgramKey) -> CompiledBundle:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
-    entry = _entry(bundle)
     # Programs are compiled differently under a debugger or coverage.
     is_traced = sys.gettrace() is not None
+    if not is_traced and (compiled := _load_prebuilt(bundle)) is not None:
+        return _program_of(bundle, compiled, data, names)
+    entry = _entry(bundle)
     checked = _entry(bundle, "types")
     checks = key.types and cache.load(checked) is None
     stored = None if is_traced or checks else cache.load(entry)
@@ -656,12 +659,7 @@ def _program(key: ProgramKey) -> CompiledBundle:
         if stored is not None:
             # An unreadable entry is treated as missing.
             with suppress(ValueError):
-                program = rego.Program(
-                    Compiled.load(stored[0]), data, names=names, handled=lambda: _get_marker_form(bundle)
-                )
-                for path, text in bundle.modules:
-                    remember_text(bundle.places[path], text)
-                return CompiledBundle(program, _load_left_out(stored[1]))
+                return _program_of(bundle, Compiled.load(stored[0]), data, names, _load_left_out(stored[1]))
         program, left_out = link_bundle(bundle, data, names, types=checks)
     except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
@@ -674,6 +672,20 @@ def _program(key: ProgramKey) -> CompiledBundle:
     return CompiledBundle(handled, left_out)
 
 
+def _program_of(
+    bundle: Bundle,
+    compiled: Compiled,
+    data: Value,
+    names: Mapping[str, str],
+    left_out: tuple[LeftOutModule, ...] = (),
+) -> CompiledBundle:
+    """Return the program of a bundle from its stored code."""
+    for path, text in bundle.modules:
+        remember_text(bundle.places[path], text)
+    program = rego.Program(compiled, data, names=names, handled=lambda: _get_marker_form(bundle))
+    return CompiledBundle(program, left_out)
+
+
 def _load_left_out(stored: bytes | memoryview) -> tuple[LeftOutModule, ...]:
     found: tuple[LeftOutModule, ...] = pickle.loads(stored) if stored else ()  # noqa: S301  # a private file
     return found
@@ -681,6 +693,8 @@ def _load_left_out(stored: bytes | memoryview) -> tuple[LeftOutModule, ...]:
 
 def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Compiled:
     """Return the form of a bundle that handles markers, which most snapshots never need; `program` has its rules."""
+    if (prebuilt_form := _load_prebuilt(bundle, "handled")) is not None:
+        return prebuilt_form
     entry = _entry(bundle, "handled")
     if (stored := cache.load(entry)) is not None:
         with suppress(ValueError):
@@ -749,14 +763,41 @@ def link_without_faulty(
 
 def _entry(bundle: Bundle, form: str = "program") -> str:
     """Return the cache key of a form of the compiled program, from the compiler, the modules and the data."""
+    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *_parts_of(bundle, bundle.places))
+
+
+def _parts_of(bundle: Bundle, places: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what the program of a bundle follows from besides the compiler; `places` has the names of its files."""
     modules = (
         part
         for path, source in bundle.modules
-        for part in (bundle.places[path], source, str((path in bundle.rego_v0, path in bundle.lenient)))
+        for part in (places[path], source, str((path in bundle.rego_v0, path in bundle.lenient)))
     )
     left_out = (module.reason for module in bundle.left_out)
-    texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest())
-    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *texts, *left_out, str(bool(bundle.foreign)))
+    return *modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest(), *left_out, str(bool(bundle.foreign))
+
+
+def _load_prebuilt(bundle: Bundle, form: str = "program") -> Compiled | None:
+    """Return a form of the compiled program as the wheel brings it; None for another bundle than the built-in one."""
+    if not prebuilt.is_installed():
+        return None
+    stored = prebuilt.load(form, prebuilt_parts(bundle), prebuilt.this_python())
+    return Compiled.load(stored, bundle.places) if stored is not None else None
+
+
+def prebuilt_parts(bundle: Bundle) -> tuple[str, ...]:
+    """Return what a compiled program follows from that names its files by their paths in the bundle."""
+    return _parts_of(bundle, {path: path for path, _ in bundle.modules})
+
+
+def generate(bundle: Bundle) -> tuple[rego.GeneratedProgram, rego.GeneratedProgram]:
+    """Return the Python text of a bundle's program, plain and with the handling of markers, for `prebuilt_parts`.
+
+    Raises:
+        RegoError: a module does not compile, or has an error of types.
+    """
+    program = link_bundle(replace(bundle, origins=()), orjson.loads(bundle.data_bytes), types=True).program
+    return program.linked.generate()
 
 
 def convert_result(verdict: Value, policy: Policy) -> Judgement:

@@ -476,8 +476,8 @@ class Invalidation:
         self._policies_of: dict[int, Sequence[int]] = {}
         found: dict[int, list[int]] = {}
         for column in planned:
-            for at in column.all():
-                found.setdefault(at, []).append(column.policy)
+            for position in column.all():
+                found.setdefault(position, []).append(column.policy)
         self._policies_of.update(found)
 
     @cached_property

@@ -57,7 +57,7 @@ class EvaluationContext:
         """Return a context with only the pairs for which `concerns` is true; their findings do not change."""
         policies, subjects = self.bundle.policies, self.estate.subjects
         wanted = {
-            column.policy: [at for at in column.all() if concerns(policies[column.policy], subjects[at])]
+            column.policy: [number for number in column.all() if concerns(policies[column.policy], subjects[number])]
             for column in self.planned
         }
         return self.with_pairs(wanted)

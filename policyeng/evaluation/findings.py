@@ -162,13 +162,20 @@ def findings_of(prepared: EvaluationContext, columns: Iterable[Column]) -> Findi
     for plan in planned:
         number = plan.policy
         _, passes, judgements, errors = evaluated.get(number, Column(number, (), {}))
-        judgements = {**judgements, **{at: Judgement(unknowns=reasons) for at, reasons in plan.undecided.items()}}
+        judgements = {
+            **judgements,
+            **{position: Judgement(unknowns=reasons) for position, reasons in plan.undecided.items()},
+        }
         order = in_order((*passes, *judgements) if judgements else passes)
         for position in order:
             if position not in references:
                 references[position] = reference_of(estate.subjects[position], owners)
         template = template_of(policies[number], controls)
-        others = {at: _finding(template, references[at], judgements[at]) for at in order if at in judgements}
+        others = {
+            position: _finding(template, references[position], judgements[position])
+            for position in order
+            if position in judgements
+        }
         if order:
             explained.append(FindingColumn(number, template, order, others, references))
         builtin_errors.update({(policies[number].id, name): count for name, count in errors.items()})

@@ -194,7 +194,11 @@ def plan(
     for number, matched in matched_positions:
         policy = bundle.policies[number]
         column = PlannedColumn(number, sorted(matched))
-        if policy.match is not None or policy.undecided or any(_is_partly_unknown(subjects[at]) for at in matched):
+        if (
+            policy.match is not None
+            or policy.undecided
+            or any(_is_partly_unknown(subjects[position]) for position in matched)
+        ):
             column = _plan_partly(column, policy, judges[number], subjects, namespaces)
         if column.size:
             yield column

@@ -339,16 +339,16 @@ def touched_pairs(
     context = prepared.with_pairs(evaluated)
     # A pair that is undecided without an evaluation depends on its subject alone.
     touched = {
-        (column.policy, at): name_of(subjects[at]) in differences.documents
+        (column.policy, position): name_of(subjects[position]) in differences.documents
         for column in context.planned
-        for at in column.undecided
+        for position in column.undecided
     }
     request = context.work(moment)
     known = [pair for pair in request.pairs if (pair.policy, pair.subject) in traced]
     unknown = {
         policy: left
         for policy, positions in request.positions.items()
-        if (left := [at for at in positions if (policy, at) not in traced])
+        if (left := [position for position in positions if (policy, position) not in traced])
     }
     again = trace_pairs(prepared, replace(request, positions=unknown)) if unknown else ()
     for pair, (_, reads) in (*((pair, traced[pair.policy, pair.subject]) for pair in known), *again):

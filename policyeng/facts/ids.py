@@ -7,10 +7,10 @@ Azure RBAC", scope format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from policyeng.facts.words import trim
+from policyeng.facts.words import list_stated_keys, trim
 from policyeng.models import lowered
 from policyeng.named import NamedTuple
 
@@ -123,8 +123,7 @@ def open_scopes(by_scope: Mapping[str, object]) -> list[str]:
 
     The inputs decide which those are: resources that they lack have ids without open parts.
     """
-    keys: Callable[[], Iterable[str]] = getattr(by_scope, "known_keys", by_scope.keys)
-    return sorted(filter(is_open, keys()))
+    return sorted(filter(is_open, list_stated_keys(by_scope)))
 
 
 def _is_open(part: str) -> bool:
