@@ -38,10 +38,7 @@ LINES = st.lists(WORDS, max_size=5).map(lambda words: [word for group in words f
 #: What a plain run must not load: each costs more than it gives there.
 HEAVY = {
     "_ctypes",
-    "ast",
-    "dis",
     "fractions",
-    "inspect",
     "policyeng.bundle.assembling",
     "policyeng.bundle.rego_trees",
     "policyeng.bundle.external_policies",
