@@ -38,7 +38,8 @@ from policyeng.models import (
     to_bytes,
 )
 from policyeng.models.findings import ControlKind
-from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json, shortened
+from policyeng.parsing.json_places import lines_of
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.parsed import Refusal
 from policyeng.sources.validation import validated
 

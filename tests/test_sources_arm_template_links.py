@@ -259,7 +259,7 @@ def test_a_file_of_the_directory_that_is_no_template_is_not_taken_for_one(tmp_pa
 def test_any_linked_document_is_read(odd: list[object], outputs: object, link: object) -> None:
     """Nothing is raised, and a fault in a linked file is reported at the deployment that links to it."""
     body = {"resources": [*odd, workspace("inner")], "outputs": outputs, "parameters": outputs}
-    text = Text("c.json", (("", body),), lambda pointers: [None] * len(pointers))
+    text = Text("c.json", (("", body),), lambda pointers: [(1, 1)] * len(pointers))
     referring = workspace("refers", "[reference('d').outputs.x.value]")
     document = template(linked({"relativePath": "c.json", "uri": link}), referring)
     reading = arm_template.read(document, Surroundings(file="main.json", scope=GROUP, neighbor_text=lambda path: text))  # noqa: ARG005  # the one file

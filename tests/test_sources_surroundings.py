@@ -116,7 +116,7 @@ def test_neighbours_are_read_by_their_relative_path(tmp_path: Path) -> None:
 def document(file: str, *resources: JsonObject, movable: str = UNKNOWN_SCOPE) -> Loaded:
     """A document without a stated scope, with resources."""
     reading = ParsedDocument(resources=tuple(Placed(entry, "") for entry in resources), movable=movable)
-    return Loaded(file, reading, Text(file, (), lambda pointers: [None] * len(pointers)))
+    return Loaded(file, reading, Text(file, (), lambda pointers: [(1, 1)] * len(pointers)))
 
 
 def made(name: str, scope: str = UNKNOWN_SCOPE, **properties: object) -> JsonObject:

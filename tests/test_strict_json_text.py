@@ -12,15 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.errors import InputError
-from policyeng.parsing import json_text
+from policyeng.parsing import json_places
+from policyeng.parsing.json_places import JsonPlaces, lines_of
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import (
     MAX_DEPTH,
     find_fault,
     is_within,
-    lines_of,
     parse_json,
-    places_of,
     require_readable,
     shortened,
 )
@@ -315,7 +314,7 @@ def test_every_value_is_located(value: object, indent: int | None, ascii_only: b
     lines = document.split("\n")
     named = list(pointers(value))
     for (pointer, expected), place in zip(
-        named, places_of(document.encode(), [name for name, _ in named]), strict=True
+        named, JsonPlaces(document.encode()).exact([name for name, _ in named]), strict=True
     ):
         assert place is not None, pointer
         line, column = place
@@ -326,7 +325,7 @@ def test_every_value_is_located(value: object, indent: int | None, ascii_only: b
 def test_missing_values_are_not_located() -> None:
     """Pointers that name nothing, or are none, have no place."""
     document = b'{"a": [1, {"b~/": 2}]}'
-    assert places_of(document, ["/a/2", "/b", "a", "/a/01", "/a/1/b~0~1"]) == [None, None, None, None, (1, 19)]
+    assert JsonPlaces(document).exact(["/a/2", "/b", "a", "/a/01", "/a/1/b~0~1"]) == [None, None, None, None, (1, 19)]
 
 
 def test_keys_and_columns_are_those_of_characters() -> None:
@@ -334,12 +333,12 @@ def test_keys_and_columns_are_those_of_characters() -> None:
     document = '{\n "a": [10, {"b/c": "é", "~": 1}],\n "\\u0062": {} , "": 2}'.encode()
     found = {"": (1, 1), "/a": (2, 7), "/a/0": (2, 8), "/a/1/b~1c": (2, 20), "/a/1/~0": (2, 30)}
     found |= {"/b": (3, 12), "/": (3, 21)}
-    assert places_of(document, list(found)) == list(found.values())
+    assert JsonPlaces(document).exact(list(found)) == list(found.values())
 
 
 def test_strings_of_several_lines_are_passed() -> None:
     """Templates have such strings, and keys."""
-    assert places_of(b'{"a\nb": "x\ny]", "\\"\n": 1, "c": 2}', ["/c", "/a\nb"]) == [(4, 12), (2, 5)]
+    assert JsonPlaces(b'{"a\nb": "x\ny]", "\\"\n": 1, "c": 2}').exact(["/c", "/a\nb"]) == [(4, 12), (2, 5)]
 
 
 @pytest.mark.parametrize(
@@ -347,7 +346,7 @@ def test_strings_of_several_lines_are_passed() -> None:
 )
 def test_a_broken_document_ends_the_search(text: str) -> None:
     """Nothing is found in it, and the search ends."""
-    assert places_of(text.encode(), ["/a/7", "/9"]) == [None, None]
+    assert JsonPlaces(text.encode()).exact(["/a/7", "/9"]) == [None, None]
 
 
 def test_many_pointers_take_one_pass() -> None:
@@ -355,7 +354,7 @@ def test_many_pointers_take_one_pass() -> None:
 
     def locate(size: int) -> None:
         document = json.dumps([{"id": number, "list": [1, 2]} for number in range(size)]).encode()
-        assert all(places_of(document, [f"/{number}/list/1" for number in range(0, size, 5)]))
+        assert all(JsonPlaces(document).exact([f"/{number}/list/1" for number in range(0, size, 5)]))
 
     assert_linear(locate, 10_000)
 
@@ -368,32 +367,33 @@ def test_a_repeated_request_gets_the_same_places(value: object, questions: list[
     document = json.dumps(value).encode()
     named = [pointer for pointer, _ in pointers(value)]
     for content in (document, document[: len(document) // 2]):
-        starts: dict[int, list[int]] = {}
+        places = JsonPlaces(content)
         for question in questions:
             requested = [named[number % len(named)] + below for number, below in question]
-            assert places_of(content, requested, starts) == places_of(content, requested)
+            assert places.exact(requested) == JsonPlaces(content).exact(requested)
 
 
 def test_a_repeated_request_reads_little() -> None:
-    """Members of a list before and after the requested ones are passed at once."""
-    passed: list[int] = []
+    """A large list is read once, whatever is requested of it."""
+    sizes: list[int] = []
 
-    def count(text: str, at: int) -> int:
-        passed.append(at)
-        return past(text, at)
+    def record(text: bytes, content: bytes, start: int, end: int) -> object:
+        sizes.append(end - start)
+        return read(text, content, start, end)
 
-    past = json_text._past_container
+    read = json_places._read_members
     list_of_objects = [{"id": number, "list": [1, 2]} for number in range(1_000)]
     document = json.dumps({"first": list_of_objects, "last": [{}]}).encode()
-    starts: dict[int, list[int]] = {}
-    with patch.object(json_text, "_past_container", count):
-        places_of(document, ["/first/999"], starts)
-        first = len(passed)
-        places_of(document, ["/first/500/list", "/first/510/list"], starts)
-        places_of(document, ["/last/0"], starts)
+    places = JsonPlaces(document)
+    with patch.object(json_places, "_read_members", record):
+        places.exact(["/first/999"])
+        first = len(sizes)
+        places.exact(["/first/500/list", "/first/510/list"])
+        places.exact(["/last/0", "/first/999"])
 
-    assert first == 1_001
-    assert len(passed) - first < 12
+    assert first == 2
+    assert len(sizes) == first + 3
+    assert sum(sizes[first:]) < 100
 
 
 HOSTILE = {
@@ -420,6 +420,6 @@ def test_hostile_documents_take_linear_time(made: Callable[[int], bytes]) -> Non
 
     def read(size: int) -> None:
         _is_read(made(size))
-        places_of(made(size), ["", "/0", f"/{size - 1}/a/b", "/a/a/a"])
+        JsonPlaces(made(size)).exact(["", "/0", f"/{size - 1}/a/b", "/a/a/a"])
 
     assert_linear(read, 4_000)

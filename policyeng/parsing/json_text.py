@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import json
 import math
 import re
-from collections import deque
-from collections.abc import Sequence
 from functools import cache
 from threading import Lock
 from typing import Final, NamedTuple
@@ -17,11 +14,8 @@ import orjson
 from policyeng._performance import uncollected
 from policyeng.errors import InputError
 from policyeng.later import lazy_pattern
-from policyeng.parsing.json_pointer import escaped, keys_of
+from policyeng.parsing.json_pointer import escaped
 
-_PARSER = json.JSONDecoder(strict=False)
-#: So many characters are parsed only to find an end: values take ten times the memory of their text.
-_MOST_PARSED = 1 << 16
 _SPACE = lazy_pattern(r"[ \t\n\r]*+")
 _DIGITS = lazy_pattern(r"[0-9]*+")
 #: A string up to its closing quote, or up to what is at fault in it; surrogates come in pairs.
@@ -43,14 +37,6 @@ _HEX = lazy_pattern(r"[0-9A-Fa-f]{4}")
 _HIGH_SURROGATE = lazy_pattern(r"[Dd][89ABab]")
 #: The characters of the longest whole number of 64 bits, with its sign.
 _LONGEST_INTEGER = 20
-
-# Strings of good documents, which in ARM templates may go over several lines.
-_KEY = lazy_pattern(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?[ \t\n\r]*+:?[ \t\n\r]*+', re.DOTALL)
-_INDEX = lazy_pattern(r"[0-9]{1,9}")
-_COMMA = lazy_pattern(r",?[ \t\n\r]*+")
-_SCALAR = lazy_pattern(r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{},]*+)*+', re.DOTALL)
-#: The next bracket outside of strings; a group has it where it opens.
-_BRACKET = lazy_pattern(r'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)*+(?:([\[{])|[\]}]|\Z)', re.DOTALL)
 
 
 class JsonFault(NamedTuple):
@@ -251,132 +237,6 @@ def _read_digits(text: str, at: int) -> int:
     return end
 
 
-class _PointerNode:
-    """A value that pointers name or pass: where they are among the pointers, and the members that they lead to."""
-
-    __slots__ = ("indices", "members")
-
-    def __init__(self) -> None:
-        self.indices: list[int] = []
-        self.members: dict[str, _PointerNode] = {}
-
-
-class _Holder:
-    """An array or object with members that pointers lead to.
-
-    Attributes:
-        index: of the next member; -1 in an object.
-        starts: where the first members of an array begin, as far as that is known.
-        indices: the indices that pointers lead to, in order.
-    """
-
-    __slots__ = ("index", "indices", "members", "starts")
-
-    def __init__(self, members: dict[str, _PointerNode], starts: list[int] | None) -> None:
-        self.members = members
-        self.index = -1 if starts is None else 0
-        self.starts = [] if starts is None else starts
-        self.indices = deque([] if starts is None else sorted(int(key) for key in members if _INDEX.fullmatch(key)))
-
-    def skip(self, at: int) -> int:
-        """Pass members of an array, the next of which is at a place, up to one that is needed or not known."""
-        if self.index == len(self.starts):
-            self.starts.append(at)
-        while self.indices and self.indices[0] < self.index:
-            self.indices.popleft()
-        last = len(self.starts) - 1
-        self.index = min(self.indices[0], last) if self.indices else last
-        return self.starts[self.index]
-
-
-def find_places(
-    content: bytes, pointers: Sequence[str], starts: dict[int, list[int]] | None = None
-) -> list[tuple[int, int] | None]:
-    """Find the line and column (from 1) of each JSON Pointer's value in a good document, None where there is none.
-
-    Args:
-        content: the document.
-        pointers: to its values.
-        starts: by the place of an array in it, where its first members begin. It is added to, so that the next call
-            reads less of the document.
-    """
-    starts = {} if starts is None else starts
-    text = content.decode(errors="replace")
-    places: list[tuple[int, int] | None] = [None] * len(pointers)
-    line, line_start, measured = 1, 0, 0
-    node: _PointerNode | None = _tree(pointers)
-    holders: list[_Holder] = []
-    at = _past(_SPACE, text, 0)
-    while at < len(text):
-        opens = text[at] in "[{"
-        if node and node.indices:
-            if newlines := text.count("\n", measured, at):
-                line, line_start = line + newlines, text.rindex("\n", measured, at) + 1
-            measured = at
-            for position in node.indices:
-                places[position] = (line, at - line_start + 1)
-        if opens and ((node and node.members) or at in starts):  # an array that was read is passed from its last member
-            members = node.members if node else {}
-            holders.append(_Holder(members, starts.setdefault(at, []) if text[at] == "[" else None))
-            at = _past(_SPACE, text, at + 1)
-        else:
-            at = _past_container(text, at) if opens else _past(_SCALAR, text, at)
-        while holders and text.startswith(("]", "}"), at):
-            holders.pop()
-            at = _past(_SPACE, text, at + 1)
-        if not holders:
-            break
-        at = _past(_COMMA, text, at)
-        holder = holders[-1]
-        if holder.index >= 0:
-            at = holder.skip(at)
-            node = holder.members.get(str(holder.index))
-            holder.index += 1
-        elif key := _KEY.match(text, at):
-            node = _member(holder.members, key[1])
-            at = key.end()
-        else:
-            break
-    return places
-
-
-def _member(members: dict[str, _PointerNode], quoted: str) -> _PointerNode | None:
-    """Return the member of an object by its key as it is written."""
-    if "\\" not in quoted:
-        return members.get(quoted)
-    try:
-        return members.get(orjson.loads(f'"{quoted}"'))
-    except orjson.JSONDecodeError:  # a key of several lines
-        return None
-
-
-def _past_container(text: str, at: int) -> int:
-    """Return the place after an array or object and the space behind it."""
-    try:  # the parser of the standard library, in C, is many times as fast as a search for brackets
-        return _past(_SPACE, text, at + _PARSER.raw_decode(text[at : at + _MOST_PARSED])[1])
-    except (ValueError, RecursionError):  # it is longer, has comments, or is nested too deeply
-        pass
-    depth = 0
-    for bracket in _BRACKET.finditer(text, at):
-        depth += 1 if bracket.lastindex else -1
-        if not depth:
-            return _past(_SPACE, text, bracket.end())
-    return len(text)
-
-
-def _tree(pointers: Sequence[str]) -> _PointerNode:
-    """Group the pointers by their keys; the node is that of the whole document."""
-    root = _PointerNode()
-    for position, pointer in enumerate(pointers):
-        if pointer and not pointer.startswith("/"):
-            continue
-        node = root
-        for key in keys_of(pointer):
-            node = node.members.setdefault(key, _PointerNode())
-        node.indices.append(position)
-    return root
-
-
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 MAX_DEPTH = 128
 #: orjson lets no other thread run until it has read all of a text. A thread that waits, such as that of the event loop,
@@ -536,18 +396,6 @@ def build_refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, col
     """Return the error for one kind of fault at one place."""
     message, remedy = _FAULTS[kind]
     return InputError(message, place=(f"{file}:{line}:{column}", shortened(pointer, 120)), remedy=remedy)
-
-
-def lines_of(content: bytes, pointers: Sequence[str]) -> list[int]:
-    """Return the line, from 1, at which each JSON Pointer's value begins; 1 where there is none."""
-    return [1 if place is None else place[0] for place in places_of(content, pointers)]
-
-
-def places_of(
-    content: bytes, pointers: Sequence[str], starts: dict[int, list[int]] | None = None
-) -> list[tuple[int, int] | None]:
-    """Return the line and column, from 1, at which each JSON Pointer's value begins; None where there is none."""
-    return find_places(content, pointers, starts) if pointers else []
 
 
 def shortened(text: str, limit: int = 80) -> str:

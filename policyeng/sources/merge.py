@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Generic, NamedTuple, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from msgspec.structs import replace
 
 from policyeng.facts import managed_networks
 from policyeng.facts.ids import fold_id, may_hold, name_of
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
-from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
+from policyeng.models import WORKSPACE_TYPE, Problem, Snapshot, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.arm_resource import drop_additions
-from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, Placed
+from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, Placed, Stated
 
 
 def separate_ids(documents: Sequence[Loaded]) -> list[Loaded]:
@@ -85,23 +85,9 @@ def _is_below(identity: str, scope: str) -> bool:
     return f"{lowered(identity)}/".startswith(f"{lowered(scope)}/")
 
 
-T = TypeVar("T")
+_Entry = TypeVar("_Entry", Placed, Stated)
 
 _COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
-
-
-class _MergedEntry(NamedTuple, Generic[T]):
-    """One entry of a document: `key` identifies it, and two entries with equal `content` have the same content.
-
-    `file` is the file of the document, even if the entry is in another file that is read as part of it.
-    """
-
-    file: str
-    key: str
-    called: str
-    value: T
-    content: object
-    origin: Origin
 
 
 def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
@@ -112,31 +98,35 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
     Different scopes are listed; `taken_at` is the earliest.
     """
     documents = separate_ids(documents)
-    resources, problems = _remove_duplicates(_resource_entries(documents))
+    resources, problems = _remove_duplicates(
+        entry for document in documents for entry in document.locate(document.reading.resources)
+    )
     resources = _merge_managed_networks(resources)
-    origins = {entry.key: entry.origin for entry in resources}
+    origins = {key: entry.origin for key, entry in resources.items()}
     nouns: dict[str, tuple[Noun, ...]] = {}
     stated_ones = {stated.collection for document in documents for stated in document.reading.stated}
     for collection in (name for name in _COLLECTIONS if name in stated_ones):
-        entries, more = _remove_duplicates(_collection_entries(documents, collection))
-        nouns[collection] = tuple(entry.value for entry in entries)
+        entries, more = _remove_duplicates(
+            entry
+            for document in documents
+            for entry in document.locate([part for part in document.reading.stated if part.collection == collection])
+        )
+        nouns[collection] = tuple(entry.noun for entry in entries.values())
         problems += more
         if collection in ("approvals", "workloads"):
-            origins = {entry.key: entry.origin for entry in entries} | origins
+            origins = {key: entry.origin for key, entry in entries.items()} | origins
     readings = [document.reading for document in documents]
     # Every part was validated on reading.
     snapshot = Snapshot(
         scope=", ".join(dict.fromkeys(reading.scope for reading in readings if reading.scope)),
         taken_at=min((reading.taken_at for reading in readings if reading.taken_at), default=None),
-        resources=tuple(entry.value.resource for entry in resources),
+        resources=tuple(entry.resource for entry in resources.values()),
         incomplete=tuple(dict.fromkeys(line for document in documents for line in _incomplete(document))),
         covers=tuple(sorted({entry for reading in readings for entry in reading.covers})),
         unreadable={
-            entry.key: lost
-            for entry in resources
-            if (lost := drop_additions(entry.value.resource, entry.value.unreadable))
+            key: lost for key, entry in resources.items() if (lost := drop_additions(entry.resource, entry.unreadable))
         },
-        carried={entry.key: entry.value.carried for entry in resources if entry.value.carried},
+        carried={key: entry.carried for key, entry in resources.items() if entry.carried},
         origins=origins,
         texts={file: text for document in documents for file, text in document.texts().items()},
     ).model_copy(update=nouns)
@@ -149,71 +139,65 @@ def _incomplete(document: Loaded) -> Iterator[str]:
         yield f"{document.file}: {document.reading.truncated}"
 
 
-def _resource_entries(documents: Iterable[Loaded]) -> Iterator[_MergedEntry[Placed]]:
-    for document in documents:
-        every = document.reading.resources
-        for placed, origin in zip(every, document.origins(every), strict=True):
-            identity = placed.resource["id"]
-            yield _MergedEntry(
-                document.file, lowered(identity), f"resource `{identity}`", placed, placed.resource, origin
-            )
-
-
-def _merge_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_MergedEntry[Placed]]:
+def _merge_managed_networks(entries: dict[str, Placed]) -> dict[str, Placed]:
     """Add managed networks that are separate resources to their workspaces.
 
     If both state different isolation modes, the isolation mode is unreadable. If the workspace of a managed network is
     not known, the network settings of all workspaces in the file that it may belong to are unreadable, unless exactly
     one of them has its name.
     """
-    parts = {entry.key: entry for entry in entries if workspace_of_part(entry.key)}
+    parts = {key: entry for key, entry in entries.items() if workspace_of_part(key)}
     if not parts:
         return entries
     workspaces = {
-        fold_id(entry.key): entry for entry in entries if lowered(entry.value.resource["type"]) == WORKSPACE_TYPE
+        fold_id(key): entry for key, entry in entries.items() if lowered(entry.resource["type"]) == WORKSPACE_TYPE
     }
-    by_workspace: dict[str, list[_MergedEntry[Placed]]] = {}
+    by_workspace: dict[str, list[Placed]] = {}
     lost: dict[str, str] = {}
-    for part in parts.values():
-        home = workspace_of_part(part.key)
+    for part_key, part in parts.items():
+        home = workspace_of_part(part_key)
         near = [key for key, entry in workspaces.items() if entry.origin.file == part.origin.file]
         possible = [home] if home in workspaces else [key for key in near if may_hold(key, home)]
         if len(possible) == 1 and name_of(possible[0]) == name_of(home):
             by_workspace.setdefault(possible[0], []).append(part)
         else:
-            reason = f"it is not known whether `{part.value.resource['id']}` belongs to it"
+            reason = f"it is not known whether `{part.resource['id']}` belongs to it"
             lost |= dict.fromkeys(possible, reason)
     joined_ones = {key: _merge_parts(workspaces[key], several) for key, several in by_workspace.items()}
-    return [_mark_unreadable(joined_ones.get(fold_id(entry.key), entry), lost) for entry in entries]
+    return {
+        key: _mark_unreadable(joined_ones.get(fold_id(key), entry), lost.get(fold_id(key)))
+        for key, entry in entries.items()
+    }
 
 
-def _mark_unreadable(entry: _MergedEntry[Placed], lost: Mapping[str, str]) -> _MergedEntry[Placed]:
-    if (reason := lost.get(fold_id(entry.key))) is None:
-        return entry
-    unreadable = {**entry.value.unreadable, managed_networks.SETTINGS: reason}
-    return entry._replace(value=entry.value._replace(unreadable=unreadable))
+def _mark_unreadable(workspace: Placed, reason: str | None) -> Placed:
+    if reason is None:
+        return workspace
+    return workspace._replace(unreadable={**workspace.unreadable, managed_networks.SETTINGS: reason})
 
 
-def _merge_parts(workspace: _MergedEntry[Placed], parts: Sequence[_MergedEntry[Placed]]) -> _MergedEntry[Placed]:
-    own = workspace.value
+def _merge_parts(workspace: Placed, parts: Sequence[Placed]) -> Placed:
     # An outbound rule comes after the network that it belongs to.
-    parts = sorted(parts, key=lambda part: part.key.count("/"))
+    parts = sorted(parts, key=lambda part: part.resource["id"].count("/"))
     found = managed_networks.with_parts(
-        own.resource, own.unreadable, [NetworkPart(part.value.resource, _list_unreadable(part.value)) for part in parts]
+        workspace.resource,
+        workspace.unreadable,
+        [NetworkPart(part.resource, _list_unreadable(part)) for part in parts],
     )
     unreadable = dict(found.unreadable)
     for part in parts:
-        if managed_networks.differs(own.resource, part.value.resource):
-            reason = f"the workspace and `{part.value.resource['id']}` have different isolation modes"
+        if managed_networks.differs(workspace.resource, part.resource):
+            reason = f"the workspace and `{part.resource['id']}` have different isolation modes"
             unreadable[managed_networks.ISOLATION_MODE] = reason
-    origins = {part.value.resource["id"]: part.origin for part in parts}
+    origins = {part.resource["id"]: part.origin for part in parts}
     fields = {
         pointer: origins[arm_id].pointer_to(inner)
         for pointer, (arm_id, inner) in found.fields.items()
         if origins[arm_id].file == workspace.origin.file
     }
     return workspace._replace(
-        value=own._replace(resource=found.resource, unreadable=unreadable),
+        resource=found.resource,
+        unreadable=unreadable,
         origin=workspace.origin.model_copy(update={"fields": {**workspace.origin.fields, **fields}}),
     )
 
@@ -225,41 +209,28 @@ def _list_unreadable(part: Placed) -> Mapping[str, str]:
     return {managed_networks.ISOLATION_MODE: part.carried.reason, **part.unreadable}
 
 
-def _collection_entries(documents: Iterable[Loaded], collection: Collection) -> Iterator[_MergedEntry[Noun]]:
-    """Yield the entries of one collection; quotas and metrics have no id, so each has its own key."""
-    for document in documents:
-        every = [stated for stated in document.reading.stated if stated.collection == collection]
-        for stated, origin in zip(every, document.origins(every), strict=True):
-            identity = getattr(stated.noun, "id", None)
-            key = f"{document.file}\n{stated.pointer}" if identity is None else lowered(identity)
-            yield _MergedEntry(
-                document.file, key, f"{collection.removesuffix('s')} `{identity}`", stated.noun, stated.noun, origin
-            )
-
-
-def _remove_duplicates(entries: Iterable[_MergedEntry[T]]) -> tuple[list[_MergedEntry[T]], list[Problem]]:
-    first_entries: dict[str, _MergedEntry[T]] = {}
+def _remove_duplicates(entries: Iterable[_Entry]) -> tuple[dict[str, _Entry], list[Problem]]:
+    """Return the first entry with each key, and the problems about the others."""
+    first_entries: dict[str, _Entry] = {}
     problems: list[Problem] = []
     repeated: Counter[tuple[str, str]] = Counter()
     for entry in entries:
-        first = first_entries.setdefault(entry.key, entry)
+        first = first_entries.setdefault(entry.key(), entry)
         if first is entry:
             continue
-        if first.content == entry.content and first.file != entry.file:
+        if first.content() == entry.content() and first.file != entry.file:
             repeated[(first.file, entry.file)] += 1
         else:
             problems.append(_report_conflict(first, entry))
-    return list(first_entries.values()), problems + [
-        _report_repetition(*files, count) for files, count in repeated.items()
-    ]
+    return first_entries, problems + [_report_repetition(*files, count) for files, count in repeated.items()]
 
 
-def _report_conflict(first: _MergedEntry[T], second: _MergedEntry[T]) -> Problem:
+def _report_conflict(first: Placed | Stated, second: Placed | Stated) -> Problem:
     places = [f"{entry.origin.file}:{entry.origin.line}" for entry in (first, second)]
     if first.file != second.file and places[0] == places[1]:
         places = [f"{place} as part of {entry.file}" for place, entry in zip(places, (first, second), strict=True)]
     message = (
-        f"duplicate {second.called}: {places[0]} and {places[1]}; only the first is checked, so remove one of them"
+        f"duplicate {second.describe()}: {places[0]} and {places[1]}; only the first is checked, so remove one of them"
     )
     return Problem(level="error", message=message, place=f"{second.origin.file}:{second.origin.line}")
 

@@ -25,6 +25,7 @@ from policyeng.models import (
     Problem,
     Quota,
     SourceNames,
+    lowered,
 )
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.text import Text
@@ -40,8 +41,11 @@ UNKNOWN_WORKSPACE = f"{UNKNOWN_SCOPE}/providers/Microsoft.MachineLearningService
 MAX_REFUSALS = 1000
 
 _Entry = TypeVar("_Entry")
+_Part = TypeVar("_Part", "Placed", "Stated")
 
 _NONE: Mapping[str, str] = {}
+#: That of what is not located.
+NO_ORIGIN = Origin(file="")
 
 
 def refuse_neighbors(path: str) -> NoReturn:
@@ -81,6 +85,7 @@ class Placed(NamedTuple):
         fields: by JSON Pointer into it, the pointer in the document of a value that is elsewhere there.
         text: the file that contains it; None if that is the file of the document.
         names: what the format calls it and its fields.
+        file, origin: the file of its document, and where it is, once it is located.
     """
 
     resource: JsonObject
@@ -90,14 +95,47 @@ class Placed(NamedTuple):
     fields: Mapping[str, str] = _NONE
     text: Text | None = None
     names: SourceNames = NO_NAMES
+    file: str = ""
+    origin: Origin = NO_ORIGIN
+
+    def key(self) -> str:
+        """Return what identifies it: its id in lower case."""
+        return lowered(str(self.resource["id"]))
+
+    def content(self) -> object:
+        """Return what is equal where two are the same."""
+        return self.resource
+
+    def describe(self) -> str:
+        """Return how messages name it."""
+        return f"resource `{self.resource['id']}`"
 
 
 class Stated(NamedTuple):
-    """An entry of a native collection, with its JSON Pointer in the file."""
+    """An entry of a native collection, with its JSON Pointer in the file.
+
+    Attributes:
+        file, origin: the file of its document, and where it is, once it is located.
+    """
 
     collection: Collection
     noun: Noun
     pointer: str
+    file: str = ""
+    origin: Origin = NO_ORIGIN
+
+    def key(self) -> str:
+        """Return what identifies it in its collection: its id in lower case, or its place if its kind has no id."""
+        identity = getattr(self.noun, "id", None)
+        return f"{self.file}\n{self.pointer}" if identity is None else lowered(identity)
+
+    def content(self) -> object:
+        """Return what is equal where two are the same."""
+        return self.noun
+
+    def describe(self) -> str:
+        """Return how messages name it."""
+        return f"{self.collection.removesuffix('s')} `{getattr(self.noun, 'id', None)}`"
 
 
 class Changing(NamedTuple):
@@ -328,6 +366,10 @@ class Loaded(NamedTuple):
         """Return the files that contain its resources: its own, and those that were read as part of it."""
         others = {placed.text.file: placed.text for placed in self.reading.resources if placed.text is not None}
         return {self.file: self.text} | others
+
+    def locate(self, parts: Sequence[_Part]) -> list[_Part]:
+        """Return resources or other entries of the document with their places."""
+        return [part._replace(file=self.file, origin=at) for part, at in zip(parts, self.origins(parts), strict=True)]
 
     def origins(self, parts: Sequence[Placed | Stated | Changing]) -> list[Origin]:
         """Return the places of resources or other entries of the document."""

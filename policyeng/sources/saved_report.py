@@ -6,7 +6,8 @@ from pathlib import Path
 
 from policyeng.errors import InputError
 from policyeng.models import Evaluation
-from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json
+from policyeng.parsing.json_places import lines_of
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
 from policyeng.sources.discovery import STDIN, Named, content_of, display
 from policyeng.sources.parsed import Refusal, format_value, seen
 from policyeng.sources.validation import validated

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from policyeng.errors import InputError
 from policyeng.later import lazy_pattern
+from policyeng.parsing.json_places import JsonPlaces, Place
 from policyeng.parsing.json_pointer import list_index
-from policyeng.parsing.json_text import parse_json, places_of
+from policyeng.parsing.json_text import parse_json
 from policyeng.parsing.template_markers import refuse_placeholders
 
 if TYPE_CHECKING:  # YAML is loaded only where there is some
@@ -74,8 +76,6 @@ def _correct_position(error: InputError, file: str, plain: bytes) -> InputError:
 YAML_SUFFIXES = (".yaml", ".yml")
 JSON_SUFFIXES = (".json", ".jsonc", ".tfstate")
 
-_Place = tuple[int, int]
-
 #: Source code that must be compiled or planned first, by suffix: what it is, and the command.
 SOURCE_CODE: Mapping[str, tuple[str, str]] = {
     ".bicep": ("a Bicep file", "compile it with `az bicep build --file {file}` and give the JSON template"),
@@ -92,8 +92,6 @@ SOURCE_CODE: Mapping[str, tuple[str, str]] = {
 _ARCHIVE = b"PK\x03\x04"
 #: The beginnings of JSON, including JSON with comments.
 _JSON_BEGINS = (b"{", b"[", b"//", b"/*")
-#: The maximum number of places of a file that are cached, in addition to those of the last lookup.
-_MOST_PLACES = 1 << 16
 #: The beginning of the JSON log of Terraform and OpenTofu.
 _TERRAFORM_LOG = lazy_pattern(rb'\s*\{"@level":"[a-z]+","@message":')
 
@@ -105,7 +103,7 @@ class Text:
     Attributes:
         file: as the user named it.
         documents: each with its JSON Pointer in the file; one with an empty pointer, unless it is a YAML stream.
-        find: return the line and column of each pointer, or None if it does not exist.
+        find: return the line and column of each pointer, or of the nearest existing one above it.
     """
 
     __eq__ = object.__eq__  # compared by identity
@@ -113,32 +111,11 @@ class Text:
 
     file: str
     documents: tuple[tuple[str, object], ...]
-    find: Callable[[Sequence[str]], Sequence[_Place | None]]
+    find: Callable[[Sequence[str]], list[Place]]
 
-    def places(self, pointers: Sequence[str]) -> list[_Place]:
+    def places(self, pointers: Sequence[str]) -> list[Place]:
         """Return line and column (from 1) of each JSON Pointer, or of the nearest existing one above it."""
-        lines = {pointer: _list_ancestors(pointer) for pointer in pointers}
-        needed = list(dict.fromkeys(step for steps in lines.values() for step in steps))
-        found = dict(zip(needed, self.find(needed), strict=True))
-        return [next((place for step in lines[pointer] if (place := found[step])), (1, 1)) for pointer in pointers]
-
-
-class _PlaceLookup:
-    """A lookup of places in JSON text that caches them, because every decision requests the same ones."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-        self._known: dict[str, _Place | None] = {}
-        self._starts: dict[int, list[int]] = {}
-
-    def __call__(self, pointers: Sequence[str]) -> list[_Place | None]:
-        known = self._known
-        missing = [pointer for pointer in pointers if pointer not in known]
-        if len(known) + len(missing) > _MOST_PLACES:
-            known, missing = {}, [*pointers]
-            self._known = known
-        known.update(zip(missing, places_of(self._content, missing, self._starts), strict=True))
-        return [known[pointer] for pointer in pointers]
+        return self.find(pointers)
 
 
 def read_text(content: bytes, file: str, *, max_bytes: int) -> Text:
@@ -182,7 +159,7 @@ def refuse_source_code(file: str) -> None:
 
 
 def _read_plain_json(content: bytes, file: str, max_bytes: int) -> Text:
-    return Text(file, (("", parse_json(content, file, max_bytes=max_bytes)),), _PlaceLookup(content))
+    return Text(file, (("", parse_json(content, file, max_bytes=max_bytes)),), JsonPlaces(content).nearest)
 
 
 def _read_json(content: bytes, file: str, max_bytes: int) -> Text:
@@ -196,7 +173,7 @@ def _read_json(content: bytes, file: str, max_bytes: int) -> Text:
         if len(content) > max_bytes or not _is_utf8(content):
             raise
         value, plain = _parse_commented(content, file, max_bytes, refused)
-    return Text(file, (("", value),), _PlaceLookup(plain))
+    return Text(file, (("", value),), JsonPlaces(plain).nearest)
 
 
 def _parse_commented(content: bytes, file: str, max_bytes: int, refused: InputError) -> tuple[object, bytes]:
@@ -217,10 +194,10 @@ def _read_yaml(content: bytes, file: str, max_bytes: int) -> Text:
     read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
     if all(each.value is None for each in read):
         raise InputError("contains only empty documents", place=(file,), remedy="give a JSON or YAML document")
-    if len(read) == 1:
-        return Text(file, (("", read[0].value),), lambda pointers: [read[0].places.get(entry) for entry in pointers])
-    documents = tuple((f"/{index}", each.value) for index, each in enumerate(read) if each.value is not None)
-    return Text(file, documents, lambda pointers: [_find_in_stream(read, pointer) for pointer in pointers])
+    numbered = len(read) > 1
+    documents = tuple((f"/{at}" * numbered, each.value) for at, each in enumerate(read) if each.value is not None)
+    find = partial(_find_in_stream, read) if numbered else read[0].places.get
+    return Text(file, documents, lambda pointers: [_find_nearest(find, pointer) for pointer in pointers])
 
 
 def _read_yaml_named_json(content: bytes, file: str, max_bytes: int) -> Text:
@@ -245,13 +222,13 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def _list_ancestors(pointer: str) -> list[str]:
-    """Return a pointer and those above it, nearest first."""
+def _find_nearest(find: Callable[[str], Place | None], pointer: str) -> Place:
     parts = pointer.split("/")
-    return ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    above = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next(filter(None, map(find, above)), (1, 1))
 
 
-def _find_in_stream(documents: Sequence[YamlDocument], pointer: str) -> _Place | None:
+def _find_in_stream(documents: Sequence[YamlDocument], pointer: str) -> Place | None:
     index, _, rest = pointer[1:].partition("/")
     at = list_index(index)
     if at is None or at >= len(documents):

@@ -9,7 +9,8 @@ from pathlib import Path, PurePath
 from policyeng.errors import InputError
 from policyeng.later import lazy_pattern
 from policyeng.models import Document, Problem
-from policyeng.parsing.json_text import lines_of, parse_json
+from policyeng.parsing.json_places import lines_of
+from policyeng.parsing.json_text import parse_json
 from policyeng.sources.discovery import STDIN, display
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
 
