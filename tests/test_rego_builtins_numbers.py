@@ -140,7 +140,7 @@ def test_a_number_equals_itself_however_it_is_written(opa: Path, tmp_path: Path)
         rules.append(f"r{index} := [{checks}, json.marshal([x, y, r])] if {{\n{texts}\n}}\n")
     text = f"package n\n{''.join(rules)}"
     (tmp_path / "n.rego").write_text(text)
-    command = [opa, "eval", "--format", "json", "--data", tmp_path / "n.rego", "data.n"]
+    command = [str(opa), "eval", "--format", "json", "--data", str(tmp_path / "n.rego"), "data.n"]
     output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     theirs = json.loads(output)["result"][0]["expressions"][0]["value"]
     ours = rego.compile({"n.rego": text}).query("data.n")
