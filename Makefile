@@ -39,7 +39,7 @@ KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernet
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test test-slow attack thorough packages setup setup-tests lint prose rego python conformance collections wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
+.PHONY: check test test-slow attack thorough packages setup setup-tests lint prose rego python conformance collections compiled wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
 	advisories sbom pin-images clean
 
 check: setup
@@ -158,6 +158,11 @@ conformance: setup-tests $(OPA)
 collections: setup-tests
 	$(call say,a collection of Rego on the Rego engine and on OPA)
 	@$(BIN)/python -m tools.run_collections "$(DIR)" --opa $(OPA)
+
+# For a release: it fails unless every supported version of Python is installed, for which policies are compiled.
+compiled: setup
+	$(call say,a wheel in dist/ with the policies compiled for every supported Python)
+	@POLICYENG_COMPILE_FOR=every $(BIN)/python -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
 
 wheel: setup-tests
 	$(call say,a wheel in an empty environment)

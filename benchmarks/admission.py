@@ -132,9 +132,9 @@ def question(made: Prepared, snapshot: Snapshot, change: JsonObject | str) -> Js
     ((key, after),) = apply_in_order(made_of_it, existing, snapshot).becomes.items()
     there = snapshot if after.resource is None else apply_changes(snapshot, made_of_it).snapshot
     estate = estate_of(there, made.bundle.facts)
-    planned = [entry.pair for entry in plan(made.bundle, estate)]
+    planned = [(column.policy, number) for column in plan(made.bundle, estate) for number in column.all()]
     resource = after.resource or existing[key]
-    evaluating = {pair.policy for pair in planned if estate.subjects[pair.subject].document["id"] == resource["id"]}
+    evaluating = {policy for policy, number in planned if estate.subjects[number].document["id"] == resource["id"]}
     return {
         "resource": resource,
         "workspace": existing.get(workspace_of(key) or ""),

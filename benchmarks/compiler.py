@@ -187,7 +187,7 @@ def work(root: Path, file: Path) -> None:
     made = preparing.prepared(preparing.whole_bundle(), file)
     policies, given = made.bundle.policies, made.work
     pairs = [pair for pair in given.pairs if policies[pair.policy].rules]
-    judgements = embedded.evaluate_embedded(given, pairs)
+    judgements = embedded.evaluate_pairs(given, pairs)
     lines = sorted(
         f"{policies[pair.policy].id} {pair.subject} {each.applies} {sorted(map(repr, each.denials))} "
         f"{sorted(map(repr, each.unknowns))} {bool(each.error)}"
@@ -199,10 +199,10 @@ def work(root: Path, file: Path) -> None:
     for line in sys.stdin:
         question, _, rest = line.strip().partition(" ")
         if question == "all":
-            _write(_seconds(lambda: embedded.evaluate_embedded(given, pairs)))
+            _write(_seconds(lambda: embedded.evaluate_pairs(given, pairs)))
         elif question == "repeat":
             repeated = [pairs[int(rest)]] * 500
-            _write(_seconds(lambda: embedded.evaluate_embedded(given, repeated)) / 500 * 1e6)  # noqa: B023  # called at once
+            _write(_seconds(lambda: embedded.evaluate_pairs(given, repeated)) / 500 * 1e6)  # noqa: B023  # called at once
         else:
             chosen: dict[tuple[int, bool], int] = {}
             for place, (pair, judgement) in enumerate(zip(pairs, judgements, strict=True)):

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from policyeng.bundle.cases import Baselines
+from policyeng.facts.coverage import FURTHER, LISTED
 from policyeng.models import JsonObject
 
 SEED = 20261121
@@ -43,6 +44,7 @@ EDITS: tuple[tuple[str, Callable[[Any], object]], ...] = (
     ("role_assignment", lambda it: it["properties"].update(roleDefinitionId=_CONTRIBUTOR)),
 )
 _EDITED = 0.25
+_CHANGED = 0.1
 #: Resources that are useless without another one before them.
 _DEPENDENT = {"advisor_recommendation", "batch_deployment", "budget", "online_deployment", "service_aci", "service_aks"}
 _DEPENDENT |= {"job_automl", "job_command", "job_pipeline", "job_sweep"}
@@ -51,6 +53,58 @@ _DEPENDENT |= {"job_automl", "job_command", "job_pipeline", "job_sweep"}
 def document(size: int) -> bytes:
     """Return a native snapshot of exactly `size` resources, as JSON."""
     return _document(Baselines.read(ROOT / "samples" / "baselines"), size, 0)
+
+
+def covered(size: int) -> bytes:
+    """Return `document` with a statement that every list of every type was read."""
+    listed = [f"{kind} at /" for kind in (*LISTED, *FURTHER)]
+    return orjson.dumps(orjson.loads(document(size)) | {"covers": listed})
+
+
+def realistic(size: int) -> bytes:
+    """Return `document` with tags, dates and sizes that differ in every resource."""
+    chance = random.Random(SEED)
+    snapshot = orjson.loads(document(size))
+    for resource in snapshot["resources"]:
+        owner, center = f"user{chance.randint(0, 400)}@example.com", str(chance.randint(1000, 9999))
+        created = {"createdOn": f"2026-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}T00:00:00Z"}
+        resource["tags"] = {**(resource.get("tags") or {}), "owner": owner, "costCenter": center}
+        if isinstance(properties := resource.get("properties"), dict):
+            properties |= created | {"description": f"made for {owner} by {chance.getrandbits(32):08x}"}
+            if isinstance(inner := properties.get("properties"), dict) and "vmSize" in inner:
+                inner["vmSize"] = chance.choice(_SIZES[:-1])
+    return orjson.dumps(snapshot)
+
+
+def harsh(size: int) -> bytes:
+    """Return `document` with every tenth scalar below `properties` changed."""
+    chance = random.Random(SEED)
+    snapshot = orjson.loads(document(size))
+    for resource in snapshot["resources"]:
+        if "properties" in resource:
+            resource["properties"] = _changed(resource["properties"], chance)
+    return orjson.dumps(snapshot)
+
+
+def _changed(value: Any, chance: random.Random) -> Any:
+    if isinstance(value, dict):
+        return {key: _changed(member, chance) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_changed(member, chance) for member in value]
+    if value is None or chance.random() >= _CHANGED:
+        return value
+    if isinstance(value, bool):
+        return not value
+    return f"{value}-{chance.getrandbits(16):04x}" if isinstance(value, str) else value + chance.randint(1, 50)
+
+
+#: The estates by what the tables call them.
+KINDS: Mapping[str, Callable[[int], bytes]] = {
+    "copies of the samples": document,
+    "the same, with `covers`": covered,
+    "free tags, dates and sizes": realistic,
+    "a tenth of all values changed": harsh,
+}
 
 
 def fleet(workspaces: int, size: int) -> Iterator[tuple[str, bytes]]:

@@ -23,7 +23,6 @@ END_TO_END = "policyeng, bytes to findings"
 THROUGH_OPA = "policyeng, --engine opa, bytes to findings"
 ENGINE = "policyeng's engine alone"
 ORJSON = "orjson, parsing alone"
-DOCUMENTS = "policyeng's engine, parsing alone"
 CHECK = "policyeng check"
 OPA_EXEC = "opa exec"
 CONFTEST = "conftest test"
@@ -52,7 +51,6 @@ _WARM = (
     (ENGINE, "engine", 1),
     (THROUGH_OPA, "through opa", 1),
     (ORJSON, "orjson", 1),
-    (DOCUMENTS, "documents", 1),
 )
 
 

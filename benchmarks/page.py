@@ -8,7 +8,7 @@ from functools import partial
 
 from benchmarks.chart import FILES
 from benchmarks.field import CHECK, END_TO_END, divided
-from benchmarks.runs import COLD, WARM, WHOLE, Outcome
+from benchmarks.runs import COLD, GROWTH, WARM, WHOLE, Outcome
 from benchmarks.targets import targets
 from benchmarks.timing import Measure
 
@@ -16,9 +16,9 @@ _HOW = """\
 Every contestant evaluates the same pairs of policy and resource with the same Rego, with the same results: before it
 measures, the harness compares every result (policy, resource, message, path), and stops if one differs. Repetitions are
 interleaved, and each round starts with another contestant. A figure is the median, with the minimum and the maximum
-next to it. policyeng runs in one process and in two. The targets use one, while OPA can use the whole machine, because
-its garbage collector uses other processors. The processor time is the mean of all repetitions, and counts all processes
-of a contestant.
+next to it. policyeng runs in one process and in two; the targets use one. The processor time is the mean of all
+repetitions, and counts all processes of a contestant. Targets of whole processes compare processor time, because the
+garbage collector of OPA uses other processors, which the clock does not show and a build agent may not have.
 
 Warm measurements are compared with warm ones, and whole processes with whole processes. The estates are copies of the
 samples in separate subscriptions, with some of the resources edited so that they fail or stay undecided; the seed is in
@@ -28,7 +28,7 @@ them.
 * **policyeng, bytes to findings**: reading the file, validating, planning, evaluating, findings, in one warm process.
 * **policyeng, --engine opa**: the same with a private OPA server, including planning.
 * **policyeng's engine alone**: from the bytes of the planned snapshot to results. `parsing alone` is the lower bound:
-  orjson on the file, and the engine on its input, with its indexes.
+  orjson on the file.
 * **OPA server, one batched query**: one document with the snapshot and the pairs, and a generated module that evaluates
   each pair with one `with`. Building the document and planning the pairs is not timed, which favors OPA.
 * **OPA server, one query per pair**: over one connection that stays open. `snapshot in each`: the input of a policy as
@@ -41,9 +41,7 @@ The policies are written for one resource, which favors policyeng: with `with`, 
 pairs have in common. If the policies were rewritten as rules over all resources, OPA could reuse these results, and
 would come closer; but they would be other policies.
 
-What the policies cost is measured by `python -m benchmarks.policies`, which lists the slowest ones. On 1,000 resources,
-all 164 policies took 2.1 times the processor time of the 61 policies of the documents (545 and 255 ms, reading the file
-not included; November 2026).
+What the policies cost is measured by `python -m benchmarks.policies`, which lists the slowest ones.
 """
 
 
@@ -70,6 +68,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
             yield from (f"## {title}", "", f"![{title}]({FILES[group]})", "", *_group(outcome, group))
     yield from ("## Start", "", "Whole processes with little work; each ran once before the measurement.", "")
     yield from _starts(outcome)
+    yield from ("", "## Growth", "", "policyeng alone in one process, with all policies, those in Python too.", "")
+    yield from _growth(outcome)
     yield from ("", "## Memory", "")
     yield from _memory(outcome)
     yield from ("", "## Where the time goes", "")
@@ -146,6 +146,28 @@ def _starts(outcome: Outcome) -> Iterator[str]:
         for one in measures
     )
     head = ("process", "median", "min to max", "processor", "processor, relative to the bare import", "peak memory")
+    yield from table(head, rows)
+
+
+def _growth(outcome: Outcome) -> Iterator[str]:
+    measures = [measure for measure in outcome.measures if measure.group == GROWTH]
+    rows = (
+        (
+            *(
+                measure.contestant,
+                f"{measure.size:,}",
+                f"{outcome.input_mb[str(measure.size)]:.1f} MB",
+                time_of(measure.median),
+            ),
+            *(
+                time_of(measure.processor),
+                f"{1e6 * measure.processor / measure.size:.0f} us",
+                f"{measure.peak_mb:,.0f} MB",
+            ),
+        )
+        for measure in sorted(measures, key=lambda measure: (measure.contestant, measure.size))
+    )
+    head = ("estate", "resources", "file", "median", "processor", "processor per resource", "peak memory")
     yield from table(head, rows)
 
 

@@ -10,7 +10,6 @@ import gc
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.estates import document
@@ -62,15 +61,13 @@ def measure_sets(bundles: Sequence[Bundle], file: Path, rounds: int) -> list[flo
 def measure_policies(bundle: Bundle, file: Path, rounds: int) -> list[PolicyCost]:
     """Return the cost of each policy in the engine alone, the slowest first."""
     prepared = prepare(bundle, load_snapshot(file))
-    pairs = prepared.work(AS_OF).pairs
     costs = []
-    for number, policy in enumerate(bundle.policies):
-        own = [pair for pair in pairs if pair.policy == number]
+    for number, positions in prepared.work(AS_OF).positions.items():
         seconds = min(
-            _seconds(lambda own=own: run_engine(replace(prepared.work(AS_OF), pairs=own)))  # type: ignore[misc]  # a default of a lambda
+            _seconds(lambda number=number: run_engine(prepared.work(AS_OF).only({number})))  # type: ignore[misc]  # a default of a lambda
             for _ in range(rounds)
         )
-        costs.append(PolicyCost(policy.id, len(own), seconds))
+        costs.append(PolicyCost(bundle.policies[number].id, len(positions), seconds))
     return sorted(costs, key=lambda cost: -cost.seconds)
 
 

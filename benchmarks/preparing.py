@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmarks.verdicts import Verdicts, of_judgements
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import EvaluationRequest, Judgement, run_engine
+from policyeng.engines import EvaluationRequest, Judgement, evaluate_pairs
+from policyeng.evaluation.context import request_evaluation
 from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.sources import load_snapshot
@@ -62,7 +63,8 @@ class Prepared:
 
     @cached_property
     def _judgements(self) -> list[Judgement]:
-        return run_engine(self.work)
+        results = evaluate_pairs(self.work)
+        return [judgement for policy in self.work.positions for judgement in results[policy]]
 
 
 def prepared(bundle: Bundle, file: Path) -> Prepared:
@@ -74,15 +76,7 @@ def prepared(bundle: Bundle, file: Path) -> Prepared:
     snapshot = load_snapshot(file)
     estate = estate_of(snapshot, bundle.facts)
     planned = list(plan(bundle, estate))
-    if any(entry.unknowns for entry in planned):
+    if any(column.undecided for column in planned):
         raise ValueError(f"{file.name} has fields that cannot be read; the engines would not evaluate the same pairs")
-    work = EvaluationRequest(
-        bundle=bundle,
-        snapshot=estate.view,
-        subjects=[subject.document for subject in estate.subjects],
-        document=estate.document,
-        pairs=[entry.pair for entry in planned],
-        parameters=parameters_of(bundle, {}),
-        as_of=AS_OF,
-    )
+    work = request_evaluation(bundle, estate, planned, parameters_of(bundle, {}), AS_OF)
     return Prepared(bundle, file, len(snapshot.resources), estate, work)

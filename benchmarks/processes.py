@@ -22,8 +22,14 @@ class Launcher:
         self.folder = folder
         self.output = folder / "printed"
         program = Path(__file__).with_name("launcher.py")
+        # Installed packages have their bytecode, which the first run of each command writes otherwise.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self._process = subprocess.Popen(
-            [sys.executable, "-S", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-S", str(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
 
     def run(self, command: Sequence[str], expected: Sequence[int] = (0,)) -> tuple[float, float, float]:

@@ -21,7 +21,7 @@ from benchmarks.processes import Launcher, WholeProcess, policyeng_command
 from benchmarks.timing import Contestant, Measure, Pace, repeated, require_equal
 from benchmarks.worker import asked_once
 
-WARM, WHOLE, COLD = "warm", "whole process", "start"
+WARM, WHOLE, COLD, GROWTH = "warm", "whole process", "start", "growth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Program:
         sizes: numbers of resources.
         start: resources of the snapshot of the cold start.
         grown: snapshots evaluated in one process, and how many resources each has.
+        growth: numbers of resources that policyeng alone evaluates with all policies.
     """
 
     name: str
@@ -41,12 +42,22 @@ class Program:
     start: int
     starts: Pace
     grown: tuple[int, int]
+    growth: Sequence[int] = ()
 
 
 FULL = Program(
-    "full", (1, 10, 100, 1_000, 10_000), Pace(3, 30, 8.0), Pace(3, 10, 12.0), 40, Pace(11, 21, 40.0), (100, 1_000)
+    "full",
+    (1, 10, 100, 1_000, 10_000),
+    Pace(3, 30, 8.0),
+    Pace(3, 10, 12.0),
+    40,
+    Pace(11, 21, 40.0),
+    (100, 1_000),
+    (1_000, 10_000, 40_000, 100_000),
 )
-FAST = Program("fast", (1, 50), Pace(3, 5, 2.0), Pace(2, 3, 2.0), 40, Pace(3, 3, 5.0), (20, 50))
+FAST = Program("fast", (1, 50), Pace(3, 5, 2.0), Pace(2, 3, 2.0), 40, Pace(3, 3, 5.0), (20, 50), (50, 100))
+#: Estates of other kinds than copies of the samples are measured up to this size.
+_KINDS_TO = 10_000
 
 
 @dataclass
@@ -56,6 +67,7 @@ class Outcome:
     Attributes:
         stages: by size, seconds of each step of an evaluation, one mapping per repetition.
         grown: MB after each snapshot evaluated in one process.
+        input_mb: MB of the file, by its number of resources.
     """
 
     program: str
@@ -68,6 +80,7 @@ class Outcome:
     pairs: dict[str, int] = field(default_factory=dict)
     grown: list[float] = field(default_factory=list)
     grown_size: int = 0
+    input_mb: dict[str, float] = field(default_factory=dict)
     minutes: float = 0.0
 
     @classmethod
@@ -102,6 +115,7 @@ def measured(program: Program, tools: Tools, checkov: Path | None, remark: str) 
     *_, everything = selections().values()
     grown = prepared(everything, _estate(tools.folder, outcome.grown_size))
     outcome.grown = asked_once("growth", grown, program.grown[0])
+    outcome.measures += _growth(program, tools, outcome.input_mb)
     outcome.minutes = (time.monotonic() - started) / 60
     return outcome
 
@@ -149,6 +163,25 @@ def _starts(program: Program, tools: Tools, checkov: Path | None) -> Iterator[Me
     with Launcher(tools.folder) as launcher:
         contestants = [WholeProcess(name, launcher, None, command, None, (0, 1)) for name, command in commands.items()]
         yield from _measures(COLD, contestants, program.starts, program.start, policies, 0)
+
+
+def _growth(program: Program, tools: Tools, input_mb: dict[str, float]) -> Iterator[Measure]:
+    """Whole processes of policyeng alone, with all policies, on estates of all kinds."""
+    policies = str(len(whole_bundle().policies))
+    with Launcher(tools.folder) as launcher:
+        for size in program.growth:
+            for name, write in estates.KINDS.items():
+                if name != next(iter(estates.KINDS)) and size > _KINDS_TO:
+                    continue
+                _report(f"{size} resources, {name}")
+                file = tools.folder / "growth.json"
+                file.write_bytes(write(size))
+                input_mb.setdefault(str(size), file.stat().st_size / 1e6)
+                options = ["--as-of", MOMENT, "--format", "json", "--jobs", "1"]
+                command = [policyeng_command(), "check", str(file), *options]
+                contestant = WholeProcess(name, launcher, None, command, None, (0, 1))
+                pace = program.whole if size <= _KINDS_TO else Pace(1, 1, 0.0)
+                yield from _measures(GROWTH, [contestant], pace, size, policies, 0)
 
 
 def _estate(folder: Path, size: int) -> Path:

@@ -44,7 +44,7 @@ def _through_opa(bundle: Bundle, file: Path, jobs: int) -> Task:
 def _engine(bundle: Bundle, file: Path, jobs: int) -> Task:
     del jobs
     made = prepared(bundle, file)
-    return lambda: embedded.evaluate_embedded(made.work, made.work.pairs)
+    return lambda: embedded.evaluate_pairs(made.work, made.work.pairs)
 
 
 def _orjson(bundle: Bundle, file: Path, jobs: int) -> Task:
@@ -53,18 +53,11 @@ def _orjson(bundle: Bundle, file: Path, jobs: int) -> Task:
     return lambda: orjson.loads(content)
 
 
-def _documents(bundle: Bundle, file: Path, jobs: int) -> Task:
-    del jobs
-    document = prepared(bundle, file).work.document
-    return lambda: embedded.Documents.of(document)
-
-
 TASKS: dict[str, Callable[[Bundle, Path, int], Task]] = {
     "end to end": _end_to_end,
     "through opa": _through_opa,
     "engine": _engine,
     "orjson": _orjson,
-    "documents": _documents,
 }
 
 
@@ -85,7 +78,7 @@ def stages(bundle: Bundle, file: Path) -> dict[str, float]:
     begun = time.perf_counter()
     embedded.documents_of(made.work)
     parsed = time.perf_counter()
-    embedded.evaluate_embedded(made.work, made.work.pairs)
+    embedded.evaluate_pairs(made.work, made.work.pairs)
     done = time.perf_counter()
     evaluation = evaluate(bundle, snapshot, as_of=AS_OF)
     evaluated = time.perf_counter()

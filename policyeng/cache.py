@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
@@ -120,17 +120,36 @@ def _content(path: Path) -> bytes:
 def state_of_code(*folders: str) -> str:
     """Return names, sizes and times of the files in folders of this package, so that editing one is seen at once."""
     seen = []
+    for entry in _code_in(folders):
+        status = entry.stat()
+        seen.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(sorted(seen))
+
+
+@lru_cache(maxsize=8)
+def digest_of_code(*folders: str) -> str:
+    """Return the digest of the files in folders of this package, wherever it is installed."""
+    digest = hashlib.sha256()
+    start = len(os.path.dirname(__file__))  # noqa: PTH120  # as below
+    files = {entry.path[start:].replace(os.sep, "/"): entry.path for entry in _code_in(folders)}
+    for name, path in sorted(files.items()):
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # as below
+            content = file.read()
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _code_in(folders: Iterable[str]) -> Iterator[os.DirEntry[str]]:
     package = os.path.dirname(__file__)  # noqa: PTH120  # strings: a walk over paths takes several times as long
     left = [f"{package}/{folder}" for folder in folders]
     while left:
         with os.scandir(left.pop()) as entries:
             for entry in entries:
                 if entry.name.endswith(".py"):
-                    status = entry.stat()
-                    seen.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+                    yield entry
                 elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
                     left.append(entry.path)
-    return "\n".join(sorted(seen))
 
 
 @lru_cache(maxsize=1)

@@ -76,13 +76,19 @@ def below(text: str, folder: Path) -> str:
 
 
 def copied(sources: list[str], target: Path) -> None:
-    """Copy from the repository as `COPY` does, without what `.dockerignore` names."""
+    """Copy from the repository as `COPY` does, without what `.dockerignore` names.
+
+    Args:
+        sources: files, or one folder.
+        target: the folder for the files, or for what is in the folder.
+    """
     for source in sources:
         path = ROOT / source
         if path.is_dir():
             left_out = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(path, target / source, ignore=left_out)
+            shutil.copytree(path, target, ignore=left_out)
         else:
+            target.mkdir(exist_ok=True)
             shutil.copy(path, target)
 
 
@@ -99,8 +105,8 @@ def build(file: Path, folder: Path) -> None:
         if step.stage != 0:
             continue
         if step.name == "COPY":
-            *sources, _ = step.text.split()
-            copied(sources, folder / "build")
+            *sources, target = step.text.split()
+            copied(sources, folder / "build" / target)
         elif step.name == "RUN":
             script = re.sub(r"(?<![\w/-])python(?= -m)", sys.executable, below(step.text, folder))
             environ = {key: value for key, value in os.environ.items() if not key.startswith(("POLICYENG_", "PYTHON"))}

@@ -8,7 +8,8 @@ import orjson
 
 from policyeng import rego
 from policyeng.bundle import load_bundle
-from policyeng.engines.embedded import Documents, json_value
+from policyeng.engines.embedded import json_value
+from policyeng.evaluation.prepared_snapshot import group_by_type
 from policyeng.models import JsonObject
 
 _BUNDLE = load_bundle()
@@ -35,8 +36,11 @@ class Probe:
         Of a snapshot with resources, as an estate has it, the first one is the document.
         """
         document: JsonObject = {"resources": [resource], "workloads": [], "approvals": [], **(snapshot or {})}
-        documents = Documents.of(orjson.loads(orjson.dumps(document)))
-        given = {"resource": documents.subjects[0], "workspace": None, "snapshot": documents.snapshot}
+        view = orjson.loads(orjson.dumps(document))
+        by_id = {one["id"].lower(): one for one in view["resources"] if isinstance(one.get("id"), str)}
+        named = [one for one in view["resources"] if isinstance(one.get("type"), str)]
+        view = {"by_id": by_id, "by_type": group_by_type(named), **view}
+        given = {"resource": view["resources"][0], "workspace": None, "snapshot": view}
         (found,) = json_value(self._program.query("data.probe.deny", {**given, "parameters": {}, "as_of": _AS_OF}))
         results: dict[str, Any] = found["actual"]
         return results

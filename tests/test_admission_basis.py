@@ -15,7 +15,7 @@ import pytest
 import policyeng
 from policyeng.admission import AdmissionOptions, AdmissionSession, baseline, changes_of, decided_wholly, session
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines import EvaluationRequest, Judgement, Pair, run_engine
+from policyeng.engines import Column, EvaluationRequest, Pair, run_engine
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.tracing import Reads, trace_pairs
@@ -52,7 +52,7 @@ def pairs_evaluated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pairs are evaluated from now on, with or without a trace, one number per evaluation."""
     counted: list[int] = []
 
-    def counting(work: EvaluationRequest) -> list[Judgement]:
+    def counting(work: EvaluationRequest) -> list[Column]:
         counted.extend(filter(None, [len(work.pairs)]))
         return run_engine(work)
 

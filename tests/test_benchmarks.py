@@ -17,11 +17,12 @@ from benchmarks.opa_server import Batched, Server
 from benchmarks.page import render, time_of
 from benchmarks.preparing import Prepared, prepared, selections
 from benchmarks.processes import Launcher
-from benchmarks.runs import COLD, WARM, WHOLE, Outcome, Program, measured
+from benchmarks.runs import COLD, GROWTH, WARM, WHOLE, Outcome, Program, measured
 from benchmarks.targets import targets
 from benchmarks.timing import DifferentVerdictsError, Measure, Pace, repeated, require_equal
 from benchmarks.verdicts import Verdicts, of_judgements
 from policyeng.engines import Judgement
+from policyeng.sources import load_snapshot
 from tests.conftest import ROOT
 
 ONCE = Pace(1, 1, 0.0)
@@ -78,7 +79,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
     assert all(f"| {contestant} |" in page for contestant in contestants)
     assert "A trial." in page
     assert "tests the harness" in page
-    assert len([line for line in page.splitlines() if "| not measured |" in line]) == 8
+    assert len([line for line in page.splitlines() if "| not measured |" in line]) == 13
     again = Outcome.read(json.loads(json.dumps(asdict(outcome))))
     assert render(again) == page
     write_charts(again, tools.folder)
@@ -208,11 +209,11 @@ def test_a_target_is_met_or_missed(seconds: float, met: bool) -> None:
 
 
 def test_starts_and_processes_have_their_own_bars() -> None:
-    """A start may cost what the import does, and half as much again as OPA's; two processes are worth 1.7."""
+    """A start may cost 1.7 times the import, and 1.5 times what OPA's does; two processes are worth 1.4."""
     outcome = outcome_of(
         (COLD, "python, import typer, pydantic", 40, 1.0),
         (COLD, "opa exec, 40 resources", 40, 1.1),
-        (COLD, "policyeng check, 40 resources, all policies", 40, 1.6),
+        (COLD, "policyeng check, 40 resources, all policies", 40, 1.8),
         (WARM, divided(END_TO_END, 1), 10_000, 1.7),
         (WARM, divided(END_TO_END, 2), 10_000, 1.0),
         (WHOLE, divided(CHECK, 1), 10_000, 1.0),
@@ -223,9 +224,31 @@ def test_starts_and_processes_have_their_own_bars() -> None:
     start, exec_ = (target for target in targets(outcome) if target.what.startswith("start of"))
 
     assert by_name["two processes"] == ("1.7x", True)
-    assert (start.measured, start.met) == ("1.60x", False)
-    assert (exec_.measured, exec_.met) == ("1.45x", True)
+    assert (start.measured, start.met) == ("1.80x", False)
+    assert (exec_.measured, exec_.met) == ("1.64x", False)
     assert by_name["the same: Conftest"] == ("8.0x", True)
+
+
+def test_growth_has_its_own_bars() -> None:
+    """Processor time by size, and memory by the size of the file."""
+    largest = [(GROWTH, next(iter(estates.KINDS)), size, size / 10_000) for size in (10_000, 40_000, 100_000)]
+    outcome = replace(outcome_of(*largest), input_mb={"10000": 0.1})
+
+    measured_targets = {target.what: (target.measured, target.met) for target in targets(outcome)}
+
+    assert measured_targets["growth of the processor time, 40,000 resources: 10,000"] == ("4.0x", True)
+    assert measured_targets["processor time, 100,000 resources"] == ("10 s", True)
+    assert measured_targets["peak memory, 10,000 resources: the file"] == ("10.0x", True)
+
+
+@pytest.mark.parametrize("kind", estates.KINDS)
+def test_every_kind_of_estate_is_read_as_a_whole(kind: str, tmp_path: Path) -> None:
+    """The same resources, and the same bytes every time."""
+    file = tmp_path / "estate.json"
+    file.write_bytes(estates.KINDS[kind](60))
+
+    assert file.read_bytes() == estates.KINDS[kind](60)
+    assert len(load_snapshot(file).resources) == 60
 
 
 def test_memory_that_grows_misses_its_target() -> None:

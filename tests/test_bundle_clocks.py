@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.analysis import EVERYTHING
 from policyeng.bundle.moments import moments
 from tests.bundles import deny_when, rego, write
 
@@ -97,3 +98,11 @@ def test_moments_are_dates_and_the_days_before_and_after_them(tmp_path: Path) ->
     assert {datetime(2026, 5, 1, 12, tzinfo=UTC), datetime(2026, 5, 8, 12, tzinfo=UTC)} <= set(found)
     assert datetime(2026, 9, 23, tzinfo=UTC) in found
     assert moments(bundle, [{"notice": 20}], [], frozenset()) == [datetime(2026, 3, 10, tzinfo=UTC)]
+
+
+def test_the_text_of_each_built_in_policy_shows_what_it_reads() -> None:
+    """Otherwise it counts as one that reads everything, and is evaluated again whenever anything changes."""
+    bundle = load_bundle()
+    hidden = [reach._replace(types=frozenset()) == EVERYTHING for reach in bundle.reaches]
+
+    assert [policy.id for policy, is_hidden in zip(bundle.policies, hidden, strict=True) if is_hidden] == []

@@ -242,7 +242,7 @@ def test_the_version_and_the_help_of_groups_load_no_command(arguments: list[str]
 def test_only_a_plain_run_collects_no_garbage(line: str, collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other commands may run for long."""
     seen: list[bool] = []
-    monkeypatch.setattr("policyeng.cli.report_options.print_line", lambda *_, **__: seen.append(gc.isenabled()))
+    monkeypatch.setattr("policyeng.cli.report_options.print_parts", lambda *_, **__: seen.append(gc.isenabled()))
     monkeypatch.setattr(os, "_exit", sys.exit)
     monkeypatch.setattr(cli, "when_used", lambda *_: None)
     words = line.format(sample=ROOT / "samples" / "workspaces" / "compliant.json").split()

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import EvaluationRequest, Judgement, run_engine
-from policyeng.engines.python import evaluate_pair
+from policyeng.engines import Judgement, evaluate_pairs
+from policyeng.engines.python import PythonEvaluator
+from policyeng.evaluation.context import request_evaluation
 from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import JsonObject, Snapshot
@@ -35,18 +36,11 @@ def alone() -> Bundle:
 def evaluated(alone: Bundle, *resources: JsonObject, **parameters: object) -> list[tuple[Judgement, Judgement]]:
     """The judgements of Rego and its twin on every assignment."""
     estate = estate_of(Snapshot(resources=resources), alone.facts)
-    work = EvaluationRequest(
-        bundle=alone,
-        snapshot=estate.view,
-        subjects=[subject.document for subject in estate.subjects],
-        document=estate.document,
-        pairs=[entry.pair for entry in plan(alone, estate)],
-        parameters=parameters_of(alone, {"AML-RBAC-101": parameters}),
-        as_of=datetime(2026, 6, 1, tzinfo=UTC),
-    )
-    return [
-        (judgement, evaluate_pair(work, pair)) for judgement, pair in zip(run_engine(work), work.pairs, strict=True)
-    ]
+    given = parameters_of(alone, {"AML-RBAC-101": parameters})
+    work = request_evaluation(alone, estate, plan(alone, estate), given, datetime(2026, 6, 1, tzinfo=UTC))
+    [in_rego] = evaluate_pairs(work).values()
+    twin = PythonEvaluator(work)
+    return [(judgement, twin.evaluate(pair)) for judgement, pair in zip(in_rego, work.pairs, strict=True)]
 
 
 def assignment(name: str, **properties: object) -> JsonObject:

@@ -110,7 +110,7 @@ def test_the_cases_of_every_policy_have_the_same_outcomes(
             example = Example({}, {policy.id: case.parameters}, case.as_of or DEFAULT_AS_OF)
             work = build_request(bundle, example, estate(baselines, case, name))
             pairs = [pair for pair in work.pairs if bundle.policies[pair.policy] is policy]
-            every = embedded.evaluate_embedded(work, pairs)
+            every = embedded.evaluate_pairs(work, pairs)
             # OPA knows no markers.
             pairs = [pair for pair, judgement in zip(pairs, every, strict=True) if not judgement.is_partial]
             ours = [judgement for judgement in every if not judgement.is_partial]

@@ -10,18 +10,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.cli import run
-from policyeng.engines.python import MOST_YIELDED
-from policyeng.evaluation import evaluate
+from policyeng.engines.python import MOST_YIELDED, input_of
+from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_prepared
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot
 from policyeng.evaluation.context import prepare
 from policyeng.evaluation.prepared_snapshot import Becomes
 from policyeng.models import Finding, Outcome, Snapshot
+from policyeng.sources import load_snapshot
 from tests.bundles import snapshot, workspace, write
+from tests.conftest import ROOT
 from tests.test_cli import file
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -132,7 +135,7 @@ def test_what_is_seen_after_a_change_is_read_only_too(tmp_path: Path) -> None:
         becomes = {str(workspace(name)["id"]).lower(): Becomes(after) for name, after in changes.items()}
         rows = state.rows(becomes)
         with state.changed(rows, state.differences(rows)) as context:
-            view = context.estate.view
+            view, _ = input_of(context.work(AS_OF))
             assert view.by_id
             assert view.by_scope
             shared: list[Any] = [view.by_id, view.by_type, view.by_scope, view.resources, view.workloads]
@@ -210,3 +213,17 @@ def test_as_many_as_the_limit_are_kept(tmp_path: Path, more: int) -> None:
     (finding,) = findings(tmp_path, f"for n in range({MOST_YIELDED + more}):\n    yield Denial(msg=str(n))")
 
     assert finding.outcome is (Outcome.ERROR if more else Outcome.FAIL)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "samples" / "workspaces").glob("*.json")))
+def test_the_policies_that_come_with_policyeng_change_no_input(name: str) -> None:
+    """They read the same objects as Rego; a copy is made for policies of others only."""
+    bundle = load_bundle()
+    context = prepare(bundle, load_snapshot(ROOT / "samples" / "workspaces" / name))
+    before = orjson.dumps(context.estate.document, option=orjson.OPT_SORT_KEYS)
+
+    evaluate_prepared(context, EvaluationOptions(AS_OF))
+
+    assert not bundle.has_own_python
+    assert input_of(context.work(AS_OF))[1][0] is context.estate.documents[0]
+    assert orjson.dumps(context.estate.document, option=orjson.OPT_SORT_KEYS) == before

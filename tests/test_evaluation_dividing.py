@@ -15,11 +15,11 @@ import orjson
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines import embedded
+from policyeng.engines import Column, embedded
 from policyeng.engines import python as python_engine
 from policyeng.errors import BundleError, UsageError
 from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_pairs, partitioning, prepare
-from policyeng.models import Evaluation, Findings, Outcome, Snapshot
+from policyeng.models import Evaluation, Outcome, Snapshot
 from policyeng.report import FORMATS
 from policyeng.sources import load_snapshot, read_inputs
 from policyeng.verify.generators.examples import examples_of
@@ -110,13 +110,13 @@ def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[int] = []
     monkeypatch.setattr(partitioning, "processors", lambda: 4)
 
-    def start(_: object, __: object, count: int) -> Findings:
+    def start(_: object, count: int) -> list[Column]:
         started.append(count)
-        return Findings([])
+        return []
 
-    monkeypatch.setattr(partitioning, "findings_by_processes", start)
+    monkeypatch.setattr(partitioning, "evaluate_in_processes", start)
     prepared = prepare(BUNDLE, estate_of(20))
-    pairs = len(prepared.planned)
+    pairs = len(prepared.work(AS_OF).pairs)
     for worth in (pairs, pairs // 2, pairs // 3, pairs // 9):
         for module in (sys.modules["policyeng.evaluation.evaluate"], partitioning):
             monkeypatch.setattr(module, "PAIRS_OF_A_PROCESS", worth)
@@ -164,26 +164,25 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_process_that_ends_was_at_is_an_error(tmp_path: Path, way: str) -> None:
-    """Each finding of its part names what happened and the remedy; all others are as in one process."""
+    """Each finding of its policy names what happened and the remedy; all others are as in one process."""
     how, message = WAYS[way]
     other = rego("b", deny_when("true"), identity="T-B-1")
     files = {"p/p.py": python(KILLER.format(how=how)), "area/b/b.rego": other}
     found = evaluated(load_bundle(write(tmp_path, files)), estate_of(30), 2)
     errors = [finding for finding in found.findings if finding.outcome is Outcome.ERROR]
-    lost = {finding.resource for finding in errors}
+    lost = {finding.policy for finding in errors}
 
     assert found.exit_code == 2
-    assert 1 <= len(lost) <= 6
-    assert any(resource.endswith("w05") for resource in lost)
-    assert len(errors) == 2 * len(lost)
+    assert len(errors) == 30
+    assert len(lost) == 1
     assert {finding.unknowns[0].msg for finding in errors} == {
         f"limit: not evaluated: the process that evaluates it {message}; "
         "see that there is memory for all processes, or name fewer with `--jobs`"
     }
-    rest = [finding for finding in found.findings if finding.resource not in lost]
+    rest = [finding for finding in found.findings if finding.policy not in lost]
     (tmp_path / "p" / "p.py").write_text(python(KILLER.format(how="pass")), encoding="utf-8")
     whole = evaluated(load_bundle(tmp_path), estate_of(30), 1).findings
-    assert rest == [finding for finding in whole if finding.resource not in lost]
+    assert rest == [finding for finding in whole if finding.policy not in lost]
 
 
 def test_all_processes_may_end(tmp_path: Path) -> None:
@@ -218,22 +217,6 @@ def test_policies_that_exceed_their_limit_are_switched_off_as_in_one(
     assert [counted for _, counted in messages[0]] == [{"T-A-1": min(most, 3)}, {"T-A-1": 3}]
 
 
-def test_what_was_lost_is_not_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the pairs of a policy are evaluated again because it is slow, too."""
-    monkeypatch.setattr(embedded, "LIMITS", embedded.LIMITS._replace(steps=20_000))
-    killer = python(KILLER.format(how=WAYS["killed"][0]).replace("w05", "w25"), "T-B-1")
-    write(tmp_path, {"area/a/a.rego": rego("a", deny_when(HEAVY.format(most=4))), "p/p.py": killer})
-    found = evaluated(load_bundle(tmp_path), estate_of(30), 2).findings
-    lost = [finding for finding in found if "SIGKILL" in str(finding.unknowns)]
-    unknowns = [str(finding.unknowns) for finding in found if finding.policy == "T-A-1" and finding not in lost]
-
-    assert len(found) == 60
-    assert {finding.policy for finding in lost} == {"T-A-1", "T-B-1"}
-    assert len({finding.resource for finding in lost}) * 2 == len(lost)
-    assert sum("more than 20,000 steps" in text for text in unknowns) == 3
-    assert sum("switched off" in text for text in unknowns) == len(unknowns) - 3
-
-
 SLEEPER = """\
 import os, time
 open(os.environ["STARTED"] + "/" + str(os.getpid()), "w").close()
@@ -244,12 +227,12 @@ yield
 
 def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     """With one word of it, and the exit code of an interrupt."""
-    write(tmp_path, {"p/p.py": python(SLEEPER)})
+    write(tmp_path, {"p/p.py": python(SLEEPER), "q/q.py": python(SLEEPER, "T-B-1")})
     started = tmp_path / "started"
     started.mkdir()
     given = {"snapshotVersion": 1, "resources": [workspace(f"w{number}") for number in range(8)]}
     (tmp_path / "snapshot.json").write_bytes(orjson.dumps(given))
-    words = ["check", "snapshot.json", "--policy", "p", "--jobs", "2"]
+    words = ["check", "snapshot.json", "--policy", ".", "--jobs", "2"]
     process = subprocess.Popen(
         [sys.executable, "-m", "policyeng", *words],
         cwd=tmp_path,

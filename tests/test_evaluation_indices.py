@@ -11,7 +11,7 @@ from policyeng.bundle import load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.prepared_snapshot import estate_of, indices_of
 from policyeng.facts import Facts
-from policyeng.facts.ids import resource_group_of, segments, workspace_of
+from policyeng.facts.ids import place_in_arm, resource_group_of, segments, workspace_of
 from policyeng.facts.words import fold
 from policyeng.models import JsonObject, Outcome, Snapshot
 from tests.bundles import rego, write
@@ -134,7 +134,10 @@ def test_scopes_contain_what_lies_in_them(snapshot: Snapshot) -> None:
     by_id = by_id_of(snapshot)
     found = {
         (scope, kind, key)
-        for scope, kinds in indices_of(by_id, {"approvals": [], "metrics": [], "principals": []}).by_scope.items()
+        for scope, kinds in indices_of(
+            ((key, resource, place_in_arm(key)) for key, resource in by_id.items()),
+            {"approvals": [], "metrics": [], "principals": []},
+        )["by_scope"].items()
         for kind, keys in kinds.items()
         for key in keys
     }

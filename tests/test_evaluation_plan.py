@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from policyeng.bundle import Bundle, Policy, PolicyHeader
 from policyeng.evaluation.matching import plan
 from policyeng.evaluation.pointers import value_at
-from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.facts import Facts
-from policyeng.models import Snapshot
+from policyeng.models import Resource, Snapshot
 
 TYPES = ["Microsoft.A/a", "microsoft.a/A", "Microsoft.B/b"]
 POINTERS = ["/properties/x", "/properties/y", "/properties/list/0", "/a~1b"]
@@ -86,10 +86,10 @@ def overlap(pointer: str, other: str) -> bool:
     return all(left == right or "*" in (left, right) for left, right in pairs)
 
 
-def walked(bundle: Bundle, estate: PreparedSnapshot) -> list[tuple[int, int, int]]:
+def walked(bundle: Bundle, estate: PreparedSnapshot) -> list[tuple[int, int]]:
     """Every pair, found by trying each policy on each subject."""
     return [
-        (number, index, subject.workspace)
+        (number, index)
         for number, policy in enumerate(bundle.policies)
         for index, subject in enumerate(estate.subjects)
         if any(one.type.lower() == subject.target_type and takes(one.where, subject) for one in policy.header.judges)
@@ -102,12 +102,14 @@ def test_columns_give_what_a_walk_gives(given: list[Policy], rows: list[tuple[di
     """The same pairs in the same order; one is unknown where a field that may narrow it out cannot be read."""
     bundle, estate = bundle_of(given), estate_of(snapshot_of(rows), Facts({}))
     planned = list(plan(bundle, estate))
-    assert [tuple(entry.pair) for entry in planned] == walked(bundle, estate)
-    for entry in planned:
-        header, subject = bundle.policies[entry.pair.policy].header, estate.subjects[entry.pair.subject]
+    pairs = [(column.policy, position) for column in planned for position in column.all()]
+    assert pairs == walked(bundle, estate)
+    undecided = {(column.policy, position) for column in planned for position in column.undecided}
+    for policy, position in pairs:
+        header, subject = bundle.policies[policy].header, estate.subjects[position]
         mine = [evaluated for evaluated in header.judges if evaluated.type.lower() == subject.target_type]
         is_taken = any(surely_takes(one.where, subject) for one in mine)
-        assert bool(entry.unknowns) is not is_taken
+        assert ((policy, position) in undecided) is not is_taken
 
 
 def surely_takes(where: Mapping[str, Any], subject: Resource) -> bool:

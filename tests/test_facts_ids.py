@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from policyeng.facts.ids import (
     covers,
+    extended_by,
     fold_id,
     guid_of,
     index_scopes,
     is_at_or_under,
     name_of,
+    place_in_arm,
     positions_near,
     resource_group_of,
     scopes_of,
@@ -201,3 +203,29 @@ def test_an_id_is_far_from_most_scopes() -> None:
     indexed = index_scopes([[GROUP, SUBSCRIPTION], [f"{SUBSCRIPTION}2"], [COMPUTE], [MANAGEMENT_GROUP], []])
 
     assert positions_near(indexed, WORKSPACE) == [0, 3]
+
+
+_WORDS = [
+    "subscriptions",
+    "resourcegroups",
+    "providers",
+    "microsoft.machinelearningservices",
+    "workspaces",
+    "computes",
+    "microsoft.network",
+    "privateendpoints",
+    "microsoft.authorization",
+    "locks",
+    "a",
+    "{x}",
+    "ä",
+]
+_PARTS = st.sampled_from([*_WORDS, "", " ", "a b", "\n"])
+_GROUPS = st.sampled_from([*map(str.lower, (GROUP, SUBSCRIPTION, WORKSPACE)), "", "/subscriptions/s/resourcegroups/ g"])
+
+
+@given(_GROUPS, st.lists(_PARTS, max_size=9))
+def test_one_split_of_an_id_finds_what_three_functions_find(head: str, parts: list[str]) -> None:
+    """For ordinary ids and for any other text."""
+    for key in (f"{head}/{'/'.join(parts)}", f"{head}/providers/{'/'.join(parts)}"):
+        assert place_in_arm(key) == (scopes_of(key), workspace_of(key), extended_by(key))

@@ -9,8 +9,7 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Finding, Outcome
-from policyeng.models.findings import Passed
+from policyeng.models import Evaluation, Finding, FindingColumn, Outcome
 from policyeng.report import FORMATS
 from policyeng.sources import load_snapshot
 from tests.test_evaluation import AS_OF
@@ -24,8 +23,8 @@ def evaluation() -> Evaluation:
     return evaluate(load_bundle(), load_snapshot(SAMPLE), as_of=AS_OF)
 
 
-def _refused(_: Passed) -> NoReturn:
-    raise AssertionError("a finding that passes was made")
+def _refused(_: FindingColumn, position: int) -> NoReturn:
+    raise AssertionError(f"the finding at {position} was made")
 
 
 def test_neither_an_evaluation_nor_a_report_of_what_fails_makes_passes(
@@ -33,7 +32,7 @@ def test_neither_an_evaluation_nor_a_report_of_what_fails_makes_passes(
 ) -> None:
     """A snapshot has thousands of them; JSON is written from what they have in common."""
     written = {name: FORMATS[name](evaluation) for name in ("json", "github", "azure-devops")}
-    monkeypatch.setattr(Passed, "finding", _refused)
+    monkeypatch.setattr(FindingColumn, "finding", _refused)
 
     assert evaluation.summary.pass_ > 10
     assert {name: FORMATS[name](evaluation) for name in written} == written

@@ -6,8 +6,7 @@ Steps are lines of Python that run, those of policies, of compiled Rego and of w
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -18,7 +17,7 @@ from benchmarks.preparing import AS_OF, whole_bundle
 from policyeng import load_bundle, load_snapshot
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_selection import selected
-from policyeng.engines import Pair, run_engine
+from policyeng.engines import run_engine
 from policyeng.engines.embedded import compile_rego
 from policyeng.evaluation.context import prepare
 from policyeng.models import WORKSPACE_TYPE
@@ -76,14 +75,13 @@ def steps_of_policies(bundle: Bundle, file: Path) -> Iterator[tuple[str, int, in
     """Yield the ids of policies with the number of resources that they evaluate and the steps that they take."""
     compile_rego(bundle)  # where steps are counted, programs are compiled for a debugger
     prepared = prepare(bundle, load_snapshot(file), PARAMETERS if len(bundle.policies) > 1 else None)
-    pairs = prepared.work(AS_OF).pairs
+    positions = prepared.work(AS_OF).positions
     for number, policy in enumerate(bundle.policies):
-        own = [pair for pair in pairs if pair.policy == number]
 
-        def work(own: Sequence[Pair] = own) -> object:
-            return run_engine(replace(prepared.work(AS_OF), pairs=own))
+        def work(number: int = number) -> object:
+            return run_engine(prepared.work(AS_OF).only({number}))
 
-        yield policy.id, len(own), count_steps(work)
+        yield policy.id, len(positions.get(number, ())), count_steps(work)
 
 
 def growths(bundle: Bundle, folder: Path, estate: Estate) -> dict[str, float]:
@@ -115,11 +113,18 @@ def test_no_policy_walks_what_it_need_not(estate: Estate, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_an_endpoint_is_not_compared_with_the_deployments_of_others(tmp_path: Path) -> None:
-    """The scan of all deployments of a workspace costs little for each, so only a large workspace shows it."""
-    bundle = selected(whole_bundle(), ["AML-END-010"])
+@pytest.mark.parametrize(
+    ("policy", "estate"),
+    [
+        pytest.param("AML-END-010", computes, id="an endpoint with the deployments of others"),
+        pytest.param("AML-END-204", subscriptions, id="an account with the connections to others"),
+    ],
+)
+def test_what_belongs_together_is_not_compared_with_all_others(policy: str, estate: Estate, tmp_path: Path) -> None:
+    """The scan of them costs little for each, so only a large estate shows it."""
+    bundle = selected(whole_bundle(), [policy])
     [(_, few, before)], [(_, many, after)] = (
-        steps_of_policies(bundle, written(tmp_path, computes, size)) for size in (LARGE, FACTOR * LARGE)
+        steps_of_policies(bundle, written(tmp_path, estate, size)) for size in (LARGE, FACTOR * LARGE)
     )
 
     assert many == FACTOR * few

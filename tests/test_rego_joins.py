@@ -49,12 +49,26 @@ by_position(snapshot, name) := [one.id |
 
 positions := [by_position(input, name) | some name in input.names]
 
+by_part := [one.id |
+	some name in input.names
+	some one in input.all
+	name in one.parts
+]
+
+by_set contains one.id if {
+	wanted := input.wanted
+	some one in input.all
+	wanted in parts(one)
+}
+
+parts(one) := {part | some part in one.parts; part != "b"}
+
 nested := {name: ids |
 	some name in input.names
 	ids := [one.id | some one in input.all; one.name == name; not one.kind == "b"]
 }
 """
-RULES = ("by_name", "by_two", "first", "positions", "nested")
+RULES = ("by_name", "by_two", "by_part", "by_set", "first", "positions", "nested")
 #: What members have at times: texts, equal values, values of another type, and nothing.
 NAMES = ("a", " a", "A", "b", "", 1, 1.0, True, None, ["a"], {"b": 1})
 
@@ -66,6 +80,9 @@ def drawn(seed: int) -> Value:
     for member in members:
         if chance.random() < 0.9:
             member["name"] = chance.choice(NAMES)
+        if chance.random() < 0.9:
+            names = chance.choices(NAMES, k=chance.randint(0, 3))
+            member["parts"] = chance.choice((names, {str(at): name for at, name in enumerate(names)}, "a"))
     if chance.random() < 0.3:
         members += ["text", 7, None]
     positions = [chance.randint(0, 45) for _ in members]
@@ -98,9 +115,11 @@ def repeat(query: Callable[[str], object]) -> list[str]:
 
 def test_the_joins_of_the_program_are_compiled_as_such() -> None:
     """Each rule has one; what a program without them compares with has none."""
-    names = [joining().compiled.dump().count(b"matching"), walking().compiled.dump().count(b"matching")]
+    names = [
+        program.compiled.dump().count(how) for program in (joining(), walking()) for how in (b"matching", b"containing")
+    ]
 
-    assert names == [1, 0]
+    assert names == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("seed", range(effort(40, 2_000)))

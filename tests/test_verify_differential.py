@@ -62,7 +62,7 @@ def liar(lie: Lie, covers: frozenset[str] = IN_PROCESS[0].covers) -> Contestant:
     """An engine that gives what the embedded one gives, but for its lies."""
 
     def evaluate_with_lies(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement]:
-        honest = embedded.evaluate_embedded(work, pairs)
+        honest = embedded.evaluate_pairs(work, pairs)
         return [lie(work, pair, judgement) for pair, judgement in zip(pairs, honest, strict=True)]
 
     return Contestant("liar", "1", evaluate_with_lies, covers)
@@ -75,7 +75,7 @@ def honest(identity: str) -> Contestant:
 
 def size_of(work: EvaluationRequest, pair: Pair) -> object:
     """The `vmSize` of a subject, None where there is none."""
-    settings_ = work.subjects[pair.subject].get("properties", {})
+    settings_ = work.documents[pair.subject].get("properties", {})
     inner = settings_.get("properties") if isinstance(settings_, dict) else None
     return inner.get("vmSize") if isinstance(inner, dict) else None
 
@@ -257,7 +257,7 @@ def test_a_difference_that_the_reader_would_hide_is_still_shown() -> None:
     """Where only a resource that `check` refuses makes engines differ, the counterexample states it."""
 
     def lie(work: EvaluationRequest, pair: Pair, judgement: Judgement) -> Judgement:
-        broken = not isinstance(work.subjects[pair.subject].get("properties"), dict)
+        broken = not isinstance(work.documents[pair.subject].get("properties"), dict)
         return Judgement(error="x") if broken and judgement.applies else judgement
 
     example = Example(
@@ -296,9 +296,7 @@ def test_an_engine_that_dies_while_a_difference_is_shrunk_leaves_what_was_found(
 
 def test_an_engine_that_leaves_pairs_out_is_an_error() -> None:
     """Fewer judgements than pairs are no agreement."""
-    short = Contestant(
-        "short", "1", lambda work, pairs: embedded.evaluate_embedded(work, pairs)[1:], IN_PROCESS[0].covers
-    )
+    short = Contestant("short", "1", lambda work, pairs: embedded.evaluate_pairs(work, pairs)[1:], IN_PROCESS[0].covers)
 
     with pytest.raises(EngineError, match="`short` returned"):
         compare(BUNDLE, [*IN_PROCESS, short], pairs=100, seed=1)

@@ -22,6 +22,19 @@ started=${EPOCHREALTIME/./}
 env -i HOME="$place" PATH="$place/venv/bin" policyeng check snapshot.json --as-of 2026-06-01T00:00:00Z --format json >report.json || code=$?
 ended=${EPOCHREALTIME/./}
 [ "$code" -eq 1 ] || { echo "expected exit 1, found $code" >&2; exit 1; }
+# The policies come compiled: the first run compiles none, so it stores nothing and does not load the compiler.
+[ ! -e .cache ] || { echo "the first run compiled policies" >&2; exit 1; }
+imported=$(env -i HOME="$place" venv/bin/python -X importtime venv/bin/policyeng check snapshot.json --as-of 2026-06-01T00:00:00Z --format json 2>&1 >again.json) || true
+[[ $imported == *policyeng.prebuilt* && $imported != *policyeng.rego.linking* && $imported != *policyeng.rego.parser* ]] \
+	|| { echo "a run without a cache loads the compiler" >&2; exit 1; }
+cmp report.json again.json
+# Where files of a policy were edited, it is compiled as it is now.
+policy=$(echo venv/lib/python*/site-packages/policyeng/policies/network/public_network_access/public_network_access.rego)
+cp "$policy" policy.rego
+echo 'deny contains {"msg": "edited", "path": "/properties"}' >>"$policy"
+edited=$(env -i HOME="$place" venv/bin/policyeng check snapshot.json --as-of 2026-06-01T00:00:00Z --format json) || true
+[[ $edited == *'"edited"'* ]] || { echo "an edited policy is not used" >&2; exit 1; }
+cp policy.rego "$policy"
 venv/bin/python - <<'PYTHON'
 import json, pathlib, policyeng
 home = pathlib.Path(policyeng.__file__).parent

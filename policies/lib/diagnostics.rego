@@ -61,14 +61,14 @@ is_of(entry, category) := answers.all_of({
 	answers.any_of({_has_word(entry, "category", {words.folded(category)}), _has_word(entry, "categoryGroup", {"alllogs"})}),
 })
 
-_has_word(entry, key, wanted) := "unclear" if {
+_has_word(entry, key, wanted) := "yes" if {
+	words.folded(entry[key]) in wanted
+} else := "unclear" if {
 	not is_object(entry)
 } else := "no" if {
 	words.is_blank(object.get(entry, key, null))
 } else := "unclear" if {
-	not is_string(object.get(entry, key, null))
-} else := "yes" if {
-	words.folded(entry[key]) in wanted
+	not is_string(entry[key])
 } else := "no"
 
 # has_logs(setting, groups, categories): whether a log of one of the groups, or one of each category, is on.

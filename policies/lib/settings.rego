@@ -36,9 +36,10 @@ is_unreadable_word(value, known) if {
 }
 
 # at(resource, path): what is stated at a path of keys, null where nothing is: it is missing, null or blank text.
-at(resource, path) := null if {
-	words.is_blank(object.get(resource, path, null))
-} else := object.get(resource, path, null)
+at(resource, path) := value if {
+	value := object.get(resource, path, null)
+	not words.is_blank(value)
+} else := null
 
 # entry_paths(resource, path): the paths of the entries of the list at a path of keys and positions; none without a list.
 entry_paths(resource, path) := [array.concat(path, [index]) |
@@ -73,11 +74,13 @@ unreadable(resource, path, type) := pointer(path) if {
 } else := _misplaced(resource, path)
 
 _misplaced(resource, path) := [pointer(above) |
-	some length in numbers.range(1, count(path) - 1)
+	object.get(resource, path, null) == null # what is stated can be reached
+	some length, key in path
+	length > 0
 	above := array.slice(path, 0, length)
 	value := object.get(resource, above, null)
 	not words.is_blank(value)
-	not _leads_on(value, path[length])
+	not _leads_on(value, key)
 ][0]
 
 _leads_on(value, key) if {

@@ -16,7 +16,12 @@ has_any(resource) if {
 are_unreadable(resource) if settings.unreadable(resource, ["tags"], "object")
 
 # missing(resource, names): the names of which the resource has no tag or a blank one, compared without case.
-missing(resource, names) := [name | stated := _stated(resource); some name in names; not lower(name) in stated]
+missing(resource, names) := [name |
+	count(names) > 0 # most organizations require none
+	stated := _stated(resource)
+	some name in names
+	not lower(name) in stated
+]
 
 # unreadable(resource, names): the names whose tag is a list or an object. A number or a boolean is what a file has
 # where Azure stores text.

@@ -13,10 +13,9 @@ import orjson
 
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext
-from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.evaluation.tracing import Differences, Numbers, touched_pairs
 from policyeng.facts.ids import fold_id
-from policyeng.models import Denial, Finding, Outcome
+from policyeng.models import Denial, Finding, Outcome, Resource
 
 #: A position in a list, which changes when an earlier member is removed.
 _POSITION = re.compile(r"/\d+(?=/|$)")

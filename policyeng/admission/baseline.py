@@ -11,25 +11,26 @@ from policyeng import exemptions as exempting
 from policyeng.admission.attribution import Touches, reported, touches_of
 from policyeng.bundle import Bundle
 from policyeng.bundle.analysis import EVERYTHING
-from policyeng.engines import Pair, run_engine
+from policyeng.engines import run_engine
+from policyeng.engines.request import Column
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, find_scopes, problems_of
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Invalidation, Pairs, Rows
 from policyeng.evaluation.findings import find_holder, findings_by_pair
 from policyeng.evaluation.input_warnings import of_classifications, of_compute, unknown_classifications
-from policyeng.evaluation.matching import PlannedPair, plan
-from policyeng.evaluation.prepared_snapshot import Becomes, Resource
+from policyeng.evaluation.matching import PlannedColumn
+from policyeng.evaluation.prepared_snapshot import Becomes
 from policyeng.evaluation.tracing import Differences, Numbers, Reads, name_of, trace_pairs
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import fold_id
 from policyeng.frozen import replace
-from policyeng.models import Exemption, Finding, Outcome, Problem, lowered
+from policyeng.models import Exemption, Finding, Outcome, Problem, Resource, lowered
 
 #: The number of evaluation times with cached findings; concurrent requests have the same time or the next one.
 _MOMENTS = 4
 
 #: Sorted findings with their pairs.
-Found = list[tuple[Finding, Pair]]
+Found = list[tuple[Finding, Numbers]]
 #: The pairs whose findings refer to a place in another resource, by the id of that resource as `folded_id` returns it.
 _References = dict[str, set[Numbers]]
 
@@ -85,7 +86,7 @@ class BaselineFindings:
         self._words = Counter(prepared.unknown_classifications)
         self._affecting = Invalidation(prepared.bundle, self._snapshot, prepared.planned)
         self._homes = find_scopes(prepared.estate.subjects)
-        self._waiting: Sequence[PlannedPair] = prepared.planned
+        self._waiting: Sequence[PlannedColumn] = prepared.planned
         self._findings: dict[Numbers, Finding] = {}
         self._reads = Reads()
         #: Failures and errors, and pairs whose outcome depends on the clock, both by the number of the policy.
@@ -124,7 +125,7 @@ class BaselineFindings:
         for key in homes:
             edits.keep(self._homes, key)
         self._homes.update(homes)
-        self._add(self._planned(affected.after), moment)
+        self._add(self._snapshot.context.with_pairs(affected.after).planned, moment)
         return edits
 
     def compare(
@@ -149,8 +150,7 @@ class BaselineFindings:
         before = _mark_exempted(self._findings_of(affected.before, moment), in_force, self._homes, used)
         same = _mark_exempted(self._findings_of(affected.same, moment), in_force, self._homes, used_after)
         with self._snapshot.changed(rows, differences) as context:
-            planned = tuple(plan(context.bundle, context.estate, affected.after))
-            found = _evaluate(replace(context, planned=planned), moment)
+            found = _evaluate(context.with_pairs(affected.after), moment)
         homes = ChainMap(find_scopes(row.after for row in rows.all if row.after), self._homes) if in_force else {}
         after = _mark_exempted((finding for finding, _ in found), in_force, homes, used_after)
         pairs = {number: affected.before.get(number, set()) | positions for number, positions in affected.same.items()}
@@ -198,8 +198,8 @@ class BaselineFindings:
                 missing.setdefault(number, set()).add(at)
         if missing:
             now.findings.update(dict.fromkeys(_in_order(missing)))
-            found = _evaluate(replace(self._snapshot.context, planned=self._planned(missing)), moment)
-            now.findings.update(((pair.policy, pair.subject), finding) for finding, pair in found)
+            found = _evaluate(self._snapshot.context.with_pairs(missing), moment)
+            now.findings.update((numbers, finding) for finding, numbers in found)
         for numbers in _in_order(pairs):
             finding = now.findings[numbers] if numbers in now.findings else self._findings.get(numbers)
             if finding is not None:
@@ -217,10 +217,10 @@ class BaselineFindings:
                 for number, pairs in self._timed.items()
                 if has_places or reaches[number].others or reaches[number].workspace
             }
-            context = replace(self._snapshot.context, planned=self._planned(wanted))
+            context = self._snapshot.context.with_pairs(wanted)
             now.findings.update(dict.fromkeys(_in_order(wanted)))
             found, traced = _evaluate_traced(context, moment, lambda _: True)
-            now.findings.update(((pair.policy, pair.subject), finding) for finding, pair in found)
+            now.findings.update((numbers, finding) for finding, numbers in found)
             self._note_reads(now.reads, traced)
             self._note_places(now.references, found)
         return now
@@ -236,28 +236,29 @@ class BaselineFindings:
         if waiting:
             self._add(waiting, moment)
 
-    def _add(self, planned: Sequence[PlannedPair], moment: datetime) -> None:
+    def _add(self, planned: Sequence[PlannedColumn], moment: datetime) -> None:
         """Evaluate pairs, and cache their findings and reads."""
         reaches = self._bundle.reaches
         context = replace(self._snapshot.context, planned=planned)
         found, traced = _evaluate_traced(
             context, moment, lambda number: reaches[number].others or reaches[number].workspace or reaches[number].clock
         )
-        timed = {pair for pair, one in traced.items() if self._is_timed(pair.policy, one)}
+        timed = {numbers for numbers, trace in traced.items() if self._is_timed(numbers[0], trace)}
         now = self._moments.get(moment) or self._begin(moment)
-        for pair in timed:
-            self._timed.setdefault(pair.policy, {})[pair.policy, pair.subject] = None
-            now.findings[pair.policy, pair.subject] = None
-        for finding, pair in found:
-            numbers = pair.policy, pair.subject
-            if pair in timed:
+        for numbers in timed:
+            self._timed.setdefault(numbers[0], {})[numbers] = None
+            now.findings[numbers] = None
+        for finding, numbers in found:
+            if numbers in timed:
                 now.findings[numbers] = finding
             else:
                 self._findings[numbers] = finding
                 if _is_failing(finding):
-                    self._failing.setdefault(pair.policy, {})[numbers] = None
+                    self._failing.setdefault(numbers[0], {})[numbers] = None
         for reads, references, is_timed in ((self._reads, self._references, False), (now.reads, now.references, True)):
-            self._note_reads(reads, {pair: one for pair, one in traced.items() if (pair in timed) is is_timed})
+            self._note_reads(
+                reads, {numbers: trace for numbers, trace in traced.items() if (numbers in timed) is is_timed}
+            )
             self._note_places(references, [entry for entry in found if (entry[1] in timed) is is_timed])
 
     def _is_timed(self, number: int, traced: Traced) -> bool:
@@ -282,25 +283,22 @@ class BaselineFindings:
         for index in (self._failing, self._timed):
             edits.keep(index.setdefault(numbers[0], {}), numbers)
 
-    def _planned(self, pairs: Pairs) -> Sequence[PlannedPair]:
-        return tuple(plan(self._bundle, self._snapshot.context.estate, pairs))
-
     @property
     def _bundle(self) -> Bundle:
         return self._prepared.bundle
 
-    def _note_reads(self, reads: Reads, traced: Mapping[Pair, Traced]) -> None:
+    def _note_reads(self, reads: Reads, traced: Mapping[Numbers, Traced]) -> None:
         subjects = self._snapshot.subjects
-        for pair, one in traced.items():
-            reads.add((pair.policy, pair.subject), one, name_of(subjects[pair.subject]))
+        for numbers, trace in traced.items():
+            reads.add(numbers, trace, name_of(subjects[numbers[1]]))
 
     def _note_places(self, references: _References, found: Found) -> None:
         subjects = self._snapshot.subjects
-        for finding, pair in found if self._prepared.snapshot.texts else ():
+        for finding, numbers in found if self._prepared.snapshot.texts else ():
             for reason in (*finding.denials, *finding.unknowns):
-                holder, _ = find_holder(reason.path, subjects[pair.subject], subjects)
+                holder, _ = find_holder(reason.path, subjects[numbers[1]], subjects)
                 if holder != finding.resource:
-                    references.setdefault(fold_id(holder), set()).add((pair.policy, pair.subject))
+                    references.setdefault(fold_id(holder), set()).add(numbers)
 
     def _make_touches(
         self, before: Sequence[Finding], same: Sequence[Finding], differences: Differences, moment: datetime
@@ -344,16 +342,16 @@ class BaselineFindings:
 
 def _evaluate_traced(
     context: EvaluationContext, moment: datetime, is_traced: Callable[[int], bool]
-) -> tuple[Found, dict[Pair, Traced]]:
+) -> tuple[Found, dict[Numbers, Traced]]:
     """Evaluate all planned pairs, and record the reads of the pairs whose policy `is_traced`."""
     work = context.work(moment)
-    numbers = {number for number in {pair.policy for pair in work.pairs} if is_traced(number)}
-    again = replace(work, pairs=[pair for pair in work.pairs if pair.policy in numbers])
-    others = replace(work, pairs=[pair for pair in work.pairs if pair.policy not in numbers])
-    traced = dict(trace_pairs(context, again))
-    judgements = dict(zip(others.pairs, run_engine(others), strict=True))
-    judgements |= {pair: judgement for pair, (judgement, _) in traced.items()}
-    return findings_by_pair(context, [judgements[pair] for pair in work.pairs]), traced
+    policies = {number for number in work.positions if is_traced(number)}
+    traced = {(pair.policy, pair.subject): trace for pair, trace in trace_pairs(context, work.only(policies))}
+    columns = run_engine(work.only(work.positions.keys() - policies))
+    for number in policies:
+        positions = work.positions[number]
+        columns.append(Column.of(number, positions, [traced[number, position].judgement for position in positions]))
+    return findings_by_pair(context, columns), traced
 
 
 def _evaluate(context: EvaluationContext, moment: datetime) -> Found:

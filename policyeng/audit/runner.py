@@ -237,7 +237,7 @@ def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: 
     if before:
         kept_findings = (one for one in before.evaluation.findings if one.policy not in before.again)
         together: list[Finding] = sorted((*kept_findings, *found), key=order_of)
-        found = Findings(together)
+        found = Findings.of(together)
     evaluation, exempting = separate_exemption_problems(conclude(prepared, found, given))
     stored = encode_evaluation(evaluation, len(part.problems))
     read_anew = {} if before and before.snapshot == kept.digest else kept.contents
@@ -269,7 +269,7 @@ def _failing(found: Findings) -> set[str]:
 def _find_clock_policies(prepared: EvaluationContext, found: Findings) -> frozenset[str]:
     """Return the ids of the policies whose findings depend on the clock; errors can be timeouts."""
     bundle = prepared.bundle
-    planned = {entry.pair.policy for entry in prepared.planned}
+    planned = {column.policy for column in prepared.planned}
     return frozenset((*(bundle.policies[number].id for number in planned if bundle.clocked[number]), *_failing(found)))
 
 

@@ -176,7 +176,7 @@ _STATED = frozenset(
 _COLLECTED = {"metrics": ("metrics", "by_measured"), "quotas": ("quotas",)}
 _IN_PYTHON = {name: lazy_pattern(rf"[.\"'](?:{'|'.join(named)})\b(?! import)") for name, named in _COLLECTED.items()}
 #: Modules that Python policies may import and that never see a policy's input, but what it gives them.
-_OURS = ("policyeng.facts", "policyeng.models")
+_OURS = ("policyeng.facts", "policyeng.models", "policyeng.parsing", "policyeng.redaction")
 #: What of a policy's input the facts of `PolicyReach` are about, by attribute.
 _WORKSPACE, _CLOCK, _SNAPSHOT = "workspace", "as_of", "snapshot"
 #: Ways to an attribute that do not name it.
@@ -313,4 +313,6 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
 def _is_known(name: str) -> bool:
     """Return whether what a module imports can read no more of an input than it is given."""
     top = name.partition(".")[0]
-    return name in ("policyeng", "policyeng.bundle") or name.startswith(_OURS) or top in sys.stdlib_module_names
+    return (
+        name in ("policyeng", "policyeng.bundle") or name.startswith(_OURS) or top in {*sys.stdlib_module_names, "re2"}
+    )

@@ -6,6 +6,7 @@ import hashlib
 import marshal
 import re
 import sys
+from _imp import _fix_co_filename  # type: ignore[attr-defined]  # what importlib calls for moved files
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -105,6 +106,12 @@ def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy
     return Policy(stated.header, _area(path), path.stem, str(path), python=python, cases=_cases(root, path))
 
 
+def compiled_module(policy: Policy) -> tuple[str, bytes] | None:
+    """Return the file of a Python policy or twin, and its code as `marshal` has it; None for another policy."""
+    run = policy.python.run if policy.python is not None else None
+    return (str(run.args[0]), run.args[-1]) if isinstance(run, partial) and run.func is _functions_of else None
+
+
 def _functions_of(
     path: PurePosixPath, content: bytes, place: str, stated: ModuleHeader, code: bytes | None
 ) -> Functions:
@@ -128,7 +135,8 @@ def _execute(path: PurePosixPath, content: bytes, place: str, code: bytes | None
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
         with printing_to_standard_error:
-            made = compile(content, place, "exec") if code is None else marshal.loads(code)  # noqa: S302  # from a private file, its digest verified
+            made = compile(content, place, "exec") if code is None else marshal.loads(code)  # noqa: S302  # from a private file, its digest verified, or of the wheel
+            _fix_co_filename(made, place)
             exec(made, module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
     except (Exception, SystemExit) as error:
         raise BundleError(f"the module cannot be loaded: {type(error).__name__}: {error}", place=(place,)) from error

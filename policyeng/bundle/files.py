@@ -123,27 +123,59 @@ def state_of(root: Path) -> FilesState | None:
     """Return the state of the files that count in the directory of a bundle; None with links or without access."""
     seen: list[str] = []
     latest = 0
-    folders = [os.fspath(root)]
     try:
-        while folders:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    name = entry.name
-                    if entry.is_symlink():
-                        return None
-                    if entry.is_dir():
-                        if not name.startswith((".", "__")):
-                            folders.append(entry.path)
-                    elif name in _CASES or name.endswith("_test.rego"):
-                        seen.append(entry.path)
-                    elif name in _NAMES or name.endswith((".rego", ".py", *_YAML)):
-                        status = entry.stat()
-                        latest = max(latest, status.st_ctime_ns)
-                        times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
-                        seen.append(f"{entry.path} {status.st_ino} {status.st_size} {times}")
+        for entry, is_read in _entries(root):
+            if not is_read:
+                seen.append(entry.path)
+                continue
+            status = entry.stat()
+            latest = max(latest, status.st_ctime_ns)
+            times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+            seen.append(f"{entry.path} {status.st_ino} {status.st_size} {times}")
     except OSError:
         return None
     return FilesState("\n".join(sorted(seen)), latest)
+
+
+def contents_of(root: Path) -> dict[str, bytes] | None:
+    """Return all of which `state_of` returns the state, by relative path; None with links or without access.
+
+    What counts by its name alone is empty.
+    """
+    start = len(os.fspath(root)) + 1
+    contents = {}
+    try:
+        for entry, is_read in _entries(root):
+            path = entry.path[start:].replace(os.sep, "/")
+            contents[path] = b""
+            if is_read:
+                with open(entry.path, "rb", buffering=0) as file:  # noqa: PTH123  # a path object for each takes longer
+                    contents[path] = file.read()
+    except OSError:
+        return None
+    return contents
+
+
+def _entries(root: Path) -> Iterator[tuple[os.DirEntry[str], bool]]:
+    """Yield the files of a bundle's directory that may count, and whether their contents do.
+
+    Raises:
+        OSError: a directory cannot be read, or there is a link, and what it leads to may change unseen.
+    """
+    folders = [os.fspath(root)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                name = entry.name
+                if entry.is_symlink():
+                    raise OSError(f"{entry.path} is a link")
+                if entry.is_dir():
+                    if not name.startswith((".", "__")):
+                        folders.append(entry.path)
+                elif name in _CASES or name.endswith("_test.rego"):
+                    yield entry, False
+                elif name in _NAMES or name.endswith((".rego", ".py", *_YAML)):
+                    yield entry, True
 
 
 def _names(root: Path) -> tuple[list[str], list[str]]:

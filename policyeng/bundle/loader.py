@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import orjson
 
-from policyeng import __version__, cache
+from policyeng import __version__, cache, prebuilt
 from policyeng.bundle import analysis
 from policyeng.bundle.analysis import PolicyReach
 from policyeng.bundle.files import FilesState, state_of
@@ -37,15 +37,30 @@ if TYPE_CHECKING:
 #: Nanoseconds for which a file has to be unchanged: within the tick of a clock it may change again and look the same.
 _SETTLED = 2_000_000_000
 #: What is worked out of a bundle for every run, and stored with it.
-_WORKED_OUT = ("queried_types", "clocked", "controls", "data_bytes", "facts", "places", "reaches", "spellings")
+_WORKED_OUT = (
+    "has_own_python",
+    "queried_types",
+    "clocked",
+    "controls",
+    "data_bytes",
+    "facts",
+    "places",
+    "reaches",
+    "spellings",
+)
 
 
 def built_in(read: Callable[[], Bundle]) -> Bundle:
-    """Return the built-in bundle from the cache, or read it and store it.
+    """Return the built-in bundle as the wheel brings it, or from the cache, or read it and store it.
 
     Raises:
         BundleError: as of `read`.
     """
+    if prebuilt.is_installed():
+        from policyeng.bundle.prebuilt_bundle import load  # a checkout has none
+
+        if (prebuilt_bundle := load(built_in_root())) is not None:
+            return prebuilt_bundle
     # Before any file is read: what changes meanwhile has another state, under which the entry is never found.
     state = state_of(built_in_root()) if cache.directory() is not None else None
     if state is None:
@@ -59,12 +74,17 @@ def built_in(read: Callable[[], Bundle]) -> Bundle:
         return bundle
     bundle = read()
     if _is_settled(state):
-        for name in _WORKED_OUT:
-            getattr(bundle, name)
-        analyses = list(starmap(analysis.analysis_of, _modules(bundle)))
+        analyses = work_out(bundle)
         with suppress(TypeError, AttributeError, pickle.PicklingError):  # such as a value of a Python policy
             cache.store(key, [pickle.dumps(bundle, protocol=5), pickle.dumps(analyses, protocol=5)])
     return bundle
+
+
+def work_out(bundle: Bundle) -> list[ModuleAnalysis]:
+    """Work out of a bundle what every run needs, and return the analyses of its modules."""
+    for name in _WORKED_OUT:
+        getattr(bundle, name)
+    return list(starmap(analysis.analysis_of, _modules(bundle)))
 
 
 def _is_settled(state: FilesState) -> bool:
@@ -166,6 +186,12 @@ class Bundle:
     def overruns(self) -> dict[str, int]:
         """How often policies exceeded their limit since the bundle was loaded, by id; engines count it."""
         return {}
+
+    @cached_property
+    def has_own_python(self) -> bool:
+        """Whether a Python policy did not come with policyeng; those that did are tested to change no input."""
+        shipped = {str(path) for origin in self.origins if origin.root == built_in_root() for path in origin.tree}
+        return any(policy.python is not None and policy.file not in shipped for policy in self.policies)
 
     @cached_property
     def reaches(self) -> tuple[PolicyReach, ...]:

@@ -69,13 +69,15 @@ class SnapshotView:
     incomplete: Sequence[str] = ()
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def fresh(self, **changed: object) -> SnapshotView:
-        """Return the same with other values for some attributes, and nothing worked out of it."""
-        made = object.__new__(SnapshotView)
-        vars(made).update(
-            {name: value for name, value in vars(self).items() if name in _SEEN} | changed, _worked_out={}
-        )
-        return made
+    @classmethod
+    def from_document(cls, document: JsonObject) -> SnapshotView:
+        """Return the view of a snapshot with camelCase keys, as `input.snapshot` has it in Rego."""
+        members = {name: document[name] for name in SEEN if name in document}
+        return cls(taken_at=document["takenAt"], **members)
+
+    def fresh(self) -> SnapshotView:
+        """Return the same, with nothing worked out of it."""
+        return replace(self)
 
     def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
         """Return what `make` gives, computed once per key for all resources of the snapshot.
@@ -88,7 +90,20 @@ class SnapshotView:
         return value
 
 
-_SEEN = frozenset(member.name for member in fields(SnapshotView) if member.init)
+#: What policies see of a snapshot.
+SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
+
+
+#: The members of a snapshot that have ids or types as keys, and those of them with such an object below each key.
+INDICES = ("by_id", "by_type", "by_scope", "by_extended", "by_host", "by_subnet", "by_guid")
+NESTED = ("by_scope", "by_extended")
+
+
+def sort_keys(name: str, value: Any) -> Any:
+    """Return a member of a snapshot with its keys in their order if it is one of `INDICES`, or else as it is."""
+    if name in NESTED:
+        return {key: dict(sorted(value[key].items())) for key in sorted(value)}
+    return dict(sorted(value.items())) if name in INDICES else value
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
@@ -32,6 +32,22 @@ def print_line(text: str, *, error: bool = False) -> None:
     if stream is not None:
         # A single write: `print` writes the line end separately, and another thread may print in between.
         print(f"{_escape(text) if error else text}\n", end="", file=stream, flush=True)
+
+
+def print_parts(parts: Iterable[str]) -> None:
+    """Print a text that comes in parts, with one line end after it; nothing for an empty text."""
+    if sys.stdout is None:
+        return
+    waiting, is_empty = "", True
+    for part in parts:
+        # The last part is printed with its line end, in a single write as `print_line` does.
+        if text := waiting.rstrip("\n"):
+            sys.stdout.write(text)
+            is_empty = False
+        waiting = waiting[len(text) :] + part
+    text = waiting.rstrip("\n")
+    if text or not is_empty:
+        print_line(text)
 
 
 def print_form(render: Callable[..., str], value: object, format_: str) -> None:

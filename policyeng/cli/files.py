@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,12 +67,12 @@ def output_of(entry: str, formats: Iterable[str]) -> tuple[str, Path]:
     return find_known(name, known, "report format"), Path(path)
 
 
-def write(path: Path, content: str | bytes | mmap, what: str, *, private: bool = True) -> None:
+def write(path: Path, content: str | bytes | mmap | Iterator[str], what: str, *, private: bool = True) -> None:
     """Write a file atomically; text as UTF-8. An existing file keeps its mode.
 
     Args:
         path: a link is followed, and a device or a pipe is written to.
-        content: the complete content.
+        content: the complete content; an iterator yields it in parts, and it may be larger than memory.
         what: for error messages, such as `report`.
         private: make a new file readable only by the user, whatever the umask, because it contains names and values
             of resources.
@@ -80,6 +80,17 @@ def write(path: Path, content: str | bytes | mmap, what: str, *, private: bool =
     Raises:
         UsageError: the file cannot be written.
     """
+    if isinstance(content, Iterator):
+        from mmap import ACCESS_READ, mmap  # few runs write a file
+        from tempfile import TemporaryFile
+
+        with TemporaryFile() as spooled:
+            spooled.writelines(part.encode() for part in content)
+            spooled.flush()
+            if spooled.tell():
+                write(path, mmap(spooled.fileno(), 0, access=ACCESS_READ), what, private=private)
+                return
+        content = b""
     octets = content.encode() if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from policyeng.cli.console import detect_terminal, print_errors, print_line
+from policyeng.cli.console import detect_terminal, print_errors, print_parts
 from policyeng.cli.context import find_known
 from policyeng.cli.files import output_of, write
 from policyeng.errors import UsageError
 from policyeng.frozen import frozen
-from policyeng.report import FORMATS, GROUPS, INFORMED, PROFILED, PROSE
+from policyeng.report import FORMATS, GROUPS, INFORMED, PROFILED, PROSE, write_parts
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
     from policyeng.cli import options
@@ -132,16 +132,15 @@ class ReportPrinter:
             UsageError: a file cannot be written.
         """
         for name, path in self.outputs:
-            write(path, self.render(name, evaluation, profile=profile), "report")
+            write(path, self.write_parts(name, evaluation, profile=profile), "report")
 
     def print(self, evaluation: Evaluation, profile: str | None) -> None:
         """Print the report, and on standard error the problems that its format omits."""
-        if text := self.render(self.name, evaluation, profile=profile, printed=True).rstrip("\n"):
-            print_line(text)
+        print_parts(self.write_parts(self.name, evaluation, profile=profile, printed=True))
         if self.name not in _SHOWING_PROBLEMS:
             print_errors(evaluation)
 
-    def render(
+    def write_parts(
         self,
         name: str,
         evaluation: Evaluation,
@@ -149,8 +148,8 @@ class ReportPrinter:
         profile: str | None = None,
         about: ReportContext | None = None,
         printed: bool = False,
-    ) -> str:
-        """Return a report with the options that its format accepts; `printed` text has the form of the terminal."""
+    ) -> Iterator[str]:
+        """Yield a report with the options that its format accepts; `printed` text has the form of the terminal."""
         given: dict[str, object] = {}
         if name in PROSE:
             given["group_by"] = self.group_by
@@ -166,7 +165,7 @@ class ReportPrinter:
                 given["color"], given["width"] = detect_terminal(self.text.color)
         if name == "azure-devops":
             given["exit_zero"] = self.exit_zero
-        return FORMATS[name](evaluation, **given)
+        return write_parts(name, evaluation, **given)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -117,7 +117,7 @@ def input_schema() -> JsonObject:
 
 
 def _input_part(name: str) -> JsonObject:
-    from policyeng.engines.python import SNAPSHOT_FIELDS
+    from policyeng.bundle.policy_types import SEEN
     from policyeng.models import Approval, DeclaredWorkload
 
     if name == "parameters":
@@ -125,7 +125,7 @@ def _input_part(name: str) -> JsonObject:
     if name == "snapshot":
         kinds: JsonObject = {
             part: {"type": "object"} if part.startswith("by_") else {"type": "array", "items": {"type": "object"}}
-            for part in SNAPSHOT_FIELDS
+            for part in SEEN
         }
         kinds |= {"scope": _TEXT, "taken_at": _TEXT, "incomplete": {"type": "array", "items": _TEXT}}
         return {"type": "object", "additionalProperties": False, "properties": kinds}

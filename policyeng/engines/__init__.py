@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from policyeng.bundle import Bundle
 from policyeng.engines import python
 from policyeng.engines.opa_query import OpaOptions
-from policyeng.engines.request import EvaluationRequest, Judgement, Pair
+from policyeng.engines.request import Column, EvaluationRequest, Judgement, Pair
 from policyeng.errors import UsageError
 
 __all__ = [
     "ENGINES",
+    "Column",
     "EvaluationRequest",
     "Judgement",
     "OpaOptions",
     "Pair",
     "engine_version",
+    "evaluate_pairs",
     "prepare_shared_data",
     "run_engine",
 ]
@@ -24,7 +27,7 @@ __all__ = [
 ENGINES = ("embedded", "opa")
 
 
-def run_engine(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | None = None) -> list[Judgement]:
+def run_engine(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | None = None) -> list[Column]:
     """Evaluate every pair: Rego policies with the named engine, Python policies with Python.
 
     Args:
@@ -33,55 +36,62 @@ def run_engine(work: EvaluationRequest, engine: str = "embedded", opa: OpaOption
         opa: the OPA server of the engine `opa`; by default a private server is started.
 
     Returns:
-        One result for each pair, in the order of `work.pairs`.
+        One column for each policy, in the order of `work.positions`.
 
     Raises:
         UsageError: the engine does not exist, or the options of the OPA server are not valid.
         EngineError: the engine cannot compile the bundle, or cannot be reached.
     """
+    judgements = evaluate_pairs(work, engine, opa)
+    return [Column.of(policy, positions, judgements[policy]) for policy, positions in work.positions.items()]
+
+
+def evaluate_pairs(
+    work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | None = None
+) -> dict[int, list[Judgement]]:
+    """Return for each policy, by its number, the result of every pair; see `run_engine`."""
     _require_engine(engine)
     if engine == "opa":
         return _run_with_opa(work, opa)
     if work.apart:
-        found: dict[Pair, Judgement] = {}
-        for part in work.parts():
-            found.update(zip(part.pairs, run_engine(part), strict=True))
-        return [found[pair] for pair in work.pairs]
+        return {policy: results for part in work.parts() for policy, results in evaluate_pairs(part).items()}
     clock = work.clock
     if clock is None:
         return _evaluate_all(work)
-    clocked = work.bundle.clocked
-    reading = [number for number, pair in enumerate(work.pairs) if clocked[pair.policy]]
-    if not all(_is_recorded(work, work.pairs[number]) for number in reading):
+    reading = {policy for policy in work.positions if work.bundle.clocked[policy]}
+    if not all(_is_recorded(work.bundle, policy) for policy in reading):
         clock.give_up()
     if clock.unchanged is None:
         return _evaluate_all(replace(work, clock=None))
     judgements = _evaluate_all(work)
-    if any(judgements[number].error is not None for number in reading):  # the recording clock can be the cause
+    # The recording clock can be the cause of an error.
+    if any(judgement.error is not None for policy in reading for judgement in judgements[policy]):
         clock.give_up()
     if clock.unchanged is None:
-        again = replace(work, clock=None, snapshot=work.snapshot.fresh(), pairs=[work.pairs[at] for at in reading])
-        for number, judgement in zip(reading, _evaluate_all(again), strict=True):
-            judgements[number] = judgement
+        again = replace(work, clock=None, snapshot=work.snapshot.fresh())
+        judgements |= _evaluate_all(again.only(reading))
     return judgements
 
 
-def _is_recorded(work: EvaluationRequest, pair: Pair) -> bool:
+def _is_recorded(bundle: Bundle, policy: int) -> bool:
     """Check whether the comparisons of a policy with the clock can be recorded."""
-    return bool(work.bundle.policies[pair.policy].rules) or work.bundle.clock_recorded[pair.policy]
+    return bool(bundle.policies[policy].rules) or bundle.clock_recorded[policy]
 
 
-def _evaluate_all(work: EvaluationRequest) -> list[Judgement]:
+def _evaluate_all(work: EvaluationRequest) -> dict[int, list[Judgement]]:
     """Evaluate pairs for which the same parts of the snapshot are unknown."""
     from policyeng.engines import embedded
 
     policies = work.bundle.policies
-    rego = [pair for pair in work.pairs if policies[pair.policy].rules]
-    results = iter(embedded.evaluate_embedded(work, rego) if rego else ())
-    return [next(results) if policies[pair.policy].rules else python.evaluate_pair(work, pair) for pair in work.pairs]
+    rego = work.only({policy for policy in work.positions if policies[policy].rules})
+    judgements = dict(zip(rego.positions, embedded.evaluate_embedded(rego), strict=True)) if rego.positions else {}
+    for policy in work.positions:
+        if not policies[policy].rules:
+            judgements[policy] = python.evaluate_policy(work, policy)
+    return judgements
 
 
-def _run_with_opa(work: EvaluationRequest, options: OpaOptions | None) -> list[Judgement]:
+def _run_with_opa(work: EvaluationRequest, options: OpaOptions | None) -> dict[int, list[Judgement]]:
     """Evaluate, in one query to OPA, all pairs of Rego policies that read nothing unknown.
 
     OPA does not support markers, so the embedded engine evaluates first where parts of the snapshot are unknown.
@@ -89,20 +99,24 @@ def _run_with_opa(work: EvaluationRequest, options: OpaOptions | None) -> list[J
     from policyeng.engines import opa
 
     policies = work.bundle.policies
-    if work.clock is not None and any(
-        policies[pair.policy].rules and work.bundle.clocked[pair.policy] for pair in work.pairs
-    ):
+    in_rego = {policy for policy in work.positions if policies[policy].rules}
+    if work.clock is not None and any(work.bundle.clocked[policy] for policy in in_rego):
         work.clock.give_up()  # what OPA compares with the clock is not recorded
-    found: dict[Pair, Judgement] = {}
+    judgements: dict[int, list[Judgement]] = {}
     for part in work.parts():
-        pairs = [pair for pair in part.pairs if part.marking is not None or not policies[pair.policy].rules]
-        found.update(zip(pairs, run_engine(replace(part, pairs=pairs)), strict=True))
+        judgements |= evaluate_pairs(part if part.marking is not None else part.only(part.positions.keys() - in_rego))
     remaining = [
-        pair for pair in work.pairs if policies[pair.policy].rules and (pair not in found or not found[pair].is_partial)
+        (index, pair)
+        for policy, positions in work.positions.items()
+        for index, pair in enumerate(work.pairs_of(policy, positions) if policy in in_rego else ())
+        if policy not in judgements or not judgements[policy][index].is_partial
     ]
     if remaining:
-        found.update(zip(remaining, opa.evaluate_with_opa(work, remaining, options), strict=True))
-    return [found[pair] for pair in work.pairs]
+        results = opa.evaluate_with_opa(work, [pair for _, pair in remaining], options)
+        for (index, pair), judgement in zip(remaining, results, strict=True):
+            of_policy = judgements.setdefault(pair.policy, [])
+            of_policy[index : index + 1] = [judgement]
+    return judgements
 
 
 def prepare_shared_data(work: EvaluationRequest) -> None:

@@ -10,25 +10,29 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from math import inf, isinf
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
-from policyeng import __version__, cache, rego
+from policyeng import __version__, cache, prebuilt, rego
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.policy_types import Role
 from policyeng.engines.request import (
-    MARKED_VIEW,
+    PASSES,
+    READ_ONLY,
+    SKIPPED,
     SWITCHED_OFF,
+    VIEWS,
     EvaluationRequest,
     Judgement,
     Pair,
     count_overrun,
     is_switched_off,
 )
-from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within_deadline
+from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, restart_deadline, within_deadline
 from policyeng.errors import EngineError
-from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
+from policyeng.frozen import replace
+from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
 from policyeng.named import NamedTuple
 from policyeng.progress import counted
 from policyeng.rego import Compiled, EvaluationLimits, Members, Thread, markers
@@ -83,17 +87,13 @@ def _members(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-#: The names of the parsed snapshot, and of the same with markers, in `EvaluationRequest.made`.
-DOCUMENTS = "documents"
+#: The name of the snapshots with markers in `EvaluationRequest.made`.
 _MARKED = "marked documents"
 
 #: The limits of one pair; the watchdog enforces the limit of CPU time.
 LIMITS = EvaluationLimits(seconds=WALL_LIMIT, steps=4_000_000, size=2_000_000)
 
-_CLEAN = Judgement()
-_SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
-_SUBJECTS = ("resources", "workloads", "approvals", "documents")
 
 
 class CompiledBundle(NamedTuple):
@@ -115,45 +115,26 @@ def version() -> str:
 
 
 class Documents(NamedTuple):
-    """A snapshot with its indices, and the flat list of its subjects.
-
-    Attributes:
-        snapshot: the value of `input.snapshot`.
-    """
+    """What policies read of a snapshot: the value of `input.snapshot`, and the documents of its subjects."""
 
     snapshot: JsonObject
     subjects: Sequence[Value]
 
-    @staticmethod
-    def of(snapshot: JsonObject) -> Documents:
-        """Index the resources by lower-case id and type."""
-        by_id: JsonObject = {}
-        by_type: dict[str, list[Any]] = {}
-        for resource in snapshot["resources"]:
-            if isinstance(identifier := resource.get("id"), str):
-                by_id[lowered(identifier)] = resource
-            if isinstance(kind := resource.get("type"), str):
-                by_type.setdefault(lowered(kind), []).append(resource)
-        indexed = {**snapshot, "by_id": by_id, "by_type": by_type}
-        return Documents(indexed, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
-
 
 def documents_of(work: EvaluationRequest) -> Documents:
-    """Return the snapshot as policies see it; its indices are built once."""
-    if DOCUMENTS not in work.made:
-        work.made[DOCUMENTS] = Documents.of(work.document)
-    documents: Documents = work.made[DOCUMENTS]
+    """Return the snapshot as policies see it; markers are put in once."""
+    documents = Documents(work.document, work.documents)
     if work.marking is None:
         return documents
     made: dict[frozenset[str], Documents] = work.made.setdefault(_MARKED, {})
     if work.marking.named not in made:
-        made[work.marking.named] = Documents(*work.marking.mark(documents.snapshot, documents.subjects))
+        made[work.marking.named] = Documents(*work.marking.mark(*documents))
     return made[work.marking.named]
 
 
-def without_markers(made: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the data that engines derived from a snapshot, without the data that has markers."""
-    return {name: value for name, value in made.items() if name not in (_MARKED, MARKED_VIEW)}
+def without_copies(made: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the data that engines derived from a snapshot, without copies of it."""
+    return {name: value for name, value in made.items() if name not in (_MARKED, READ_ONLY, VIEWS)}
 
 
 class _Rules(NamedTuple):
@@ -179,41 +160,46 @@ class Recording:
         self.reads: dict[Pair, Sequence[RecordedReads]] = {}
 
 
-def evaluate_embedded(
-    work: EvaluationRequest, pairs: Sequence[Pair], recording: Recording | None = None
-) -> list[Judgement]:
-    """Evaluate pairs of Rego policies, and return the results in the same order.
+def evaluate_embedded(work: EvaluationRequest, recording: Recording | None = None) -> Iterator[list[Judgement]]:
+    """Yield for each policy of a request, all of which are in Rego, its results in the order of the positions.
 
     Args:
         work: the request.
-        pairs: pairs of the request.
         recording: stores what each pair reads from its input.
 
     Raises:
         EngineError: the bundle does not compile.
     """
     evaluator = RegoEvaluator(work, recording)
-    bundle = work.bundle
-    found = []
-    for pair in counted(pairs, len(pairs)):
-        policy = bundle.policies[pair.policy]
-        if bundle.overruns and is_switched_off(bundle, policy):
-            found.append(SWITCHED_OFF)
-            continue
-        try:
-            found.append(evaluator.evaluate(pair))
-        except DeadlineExceededError as error:
-            found.append(Judgement(error=f"limit: {error}", is_limit=True))
-            count_overrun(bundle, policy)
-            evaluator = RegoEvaluator(work, recording, is_new=True)
-    return found
+    for policy, positions in counted(work.positions.items(), len(work.positions)):
+        judgements: list[Judgement] = []
+        while len(judgements) < len(positions):
+            try:
+                evaluator.evaluate_each(policy, positions, judgements)
+            except DeadlineExceededError as error:
+                # The pair can have ended between its limit and the exception.
+                del judgements[evaluator.evaluating :]
+                judgements.append(Judgement(error=f"limit: {error}", is_limit=True))
+                count_overrun(work.bundle, work.bundle.policies[policy])
+                evaluator = RegoEvaluator(work, recording, is_new=True)
+        yield judgements
+
+
+def evaluate_pairs(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement]:
+    """Return the results of some pairs of Rego policies; the pairs of a policy follow each other."""
+    return [judgement for judgements in evaluate_embedded(work.with_pairs(pairs)) for judgement in judgements]
 
 
 class RegoEvaluator:
-    """An evaluator of Rego policies in this thread; it uses the plain form unless a policy reads something unknown."""
+    """An evaluator of Rego policies in this thread; it uses the plain form unless a policy reads something unknown.
+
+    Attributes:
+        evaluating: the index of the position that `evaluate_each` evaluates.
+    """
 
     def __init__(self, work: EvaluationRequest, recording: Recording | None = None, *, is_new: bool = False) -> None:
         """Prepare the request; with `is_new`, do not reuse state of earlier evaluations in this thread."""
+        self.evaluating = 0
         self._work = work
         self._recording = recording
         self._documents = documents_of(work)
@@ -227,6 +213,64 @@ class RegoEvaluator:
         self._thread = self._program.thread() if is_plain else self._program.marked_thread()
         self._thread.joins.use(self._documents.snapshot)
         self._as_of = work.as_of.isoformat().replace("+00:00", "Z")
+
+    def evaluate_each(self, number: int, positions: Sequence[int], judgements: list[Judgement]) -> None:
+        """Evaluate a policy for the subjects at some positions, and append the results to those that are there.
+
+        Raises:
+            DeadlineExceededError: the pair with the index `evaluating` takes too long.
+        """
+        work = self._work
+        policy = work.bundle.policies[number]
+        is_recorded = self._recording is not None or (
+            work.clock is not None and work.clock.unchanged is not None and work.bundle.clocked[number]
+        )
+        while len(judgements) < len(positions):
+            if work.bundle.overruns and is_switched_off(work.bundle, policy):
+                judgements += [SWITCHED_OFF] * (len(positions) - len(judgements))
+            elif is_recorded or number in self._faults:
+                self.evaluating = len(judgements)
+                [pair] = work.pairs_of(number, positions[self.evaluating : self.evaluating + 1])
+                judgements.append(self.evaluate(pair))
+            else:
+                rules = _rules_of(policy, self._thread)
+                within_deadline(self._thread.globals, self._evaluate_run, rules, number, positions, judgements)
+                if len(judgements) < len(positions) and not is_switched_off(work.bundle, policy):
+                    self.evaluating = len(judgements)
+                    [pair] = work.pairs_of(number, positions[self.evaluating : self.evaluating + 1])
+                    judgements.append(self._evaluate_undecided(policy, pair))
+
+    def _evaluate_run(self, rules: _Rules, number: int, positions: Sequence[int], judgements: list[Judgement]) -> None:
+        """Evaluate pairs of a policy until one reads something unknown, or until the policy is switched off."""
+        work, thread, policy, steps = self._work, self._thread, rules.policy, self._thread.steps
+        subjects, as_of = work.subjects, self._as_of
+        for index in range(len(judgements), len(positions)):
+            restart_deadline()
+            self.evaluating = index
+            position = positions[index]
+            thread.begin(
+                self._input(policy, Pair(number, position, subjects[position].workspace), as_of), LIMITS, as_of
+            )
+            try:
+                judgement = _evaluate(rules, thread)
+            except rego.Undecided:
+                return
+            if thread.ignored:
+                judgement = judgement._replace(builtin_errors=tuple(thread.ignored))
+            judgements.append(judgement)
+            if steps.used > LIMITS.steps:
+                count_overrun(work.bundle, policy)
+                if is_switched_off(work.bundle, policy):
+                    return
+
+    def _evaluate_undecided(self, policy: Policy, pair: Pair) -> Judgement:
+        """Evaluate a pair that reads something unknown.
+
+        Raises:
+            DeadlineExceededError: it takes too long.
+        """
+        handled = self._program.handled_thread()
+        return self._within(handled, _rules_of(policy, handled), pair, self._evaluate_handled)
 
     def evaluate(self, pair: Pair) -> Judgement:
         """Evaluate a pair.
@@ -256,10 +300,9 @@ class RegoEvaluator:
             if found is not None:
                 return found
         try:
-            return self._within(self._thread, _rules_of(policy, self._thread), pair, _evaluate)
+            return self._within(self._thread, _rules_of(policy, self._thread), pair, _evaluate_pair)
         except rego.Undecided:
-            handled = self._program.handled_thread()
-        return self._within(handled, _rules_of(policy, handled), pair, self._evaluate_handled)
+            return self._evaluate_undecided(policy, pair)
 
     def _evaluate_recording_clock(self, policy: Policy, pair: Pair, clock: Clock) -> Judgement | None:
         """Evaluate with a clock that records comparisons; None if the policy uses the clock in another way."""
@@ -267,7 +310,7 @@ class RegoEvaluator:
         as_of = thread.show(clock)
         thread.joins.use(self._documents.snapshot)
         try:
-            found = self._within(thread, _rules_of(policy, thread), pair, _evaluate, as_of)
+            found = self._within(thread, _rules_of(policy, thread), pair, _evaluate_pair, as_of)
         except rego.Undecided:
             found = None
         if found is None or found.is_partial:
@@ -303,7 +346,7 @@ class RegoEvaluator:
             DeadlineExceededError: it takes too long.
         """
         policy = self._work.bundle.policies[pair.policy]
-        function = self._evaluate_handled if policy.input_form == "policy" else _evaluate
+        function = self._evaluate_handled if policy.input_form == "policy" else _evaluate_pair
         return self._evaluate_partly(pair, lambda pair: self._within(thread, _rules_of(policy, thread), pair, function))
 
     def _input(self, policy: Policy, pair: Pair, as_of: Value) -> Value:
@@ -373,7 +416,12 @@ def _rules_of(policy: Policy, thread: Thread) -> _Rules:
     return found
 
 
-def _evaluate(rules: _Rules, _: Pair, thread: Thread) -> Judgement:
+def _evaluate_pair(rules: _Rules, _: Pair, thread: Thread) -> Judgement:
+    """Evaluate the rules of a policy; see `_evaluate`."""
+    return _evaluate(rules, thread)
+
+
+def _evaluate(rules: _Rules, thread: Thread) -> Judgement:
     """Evaluate the rules of a policy.
 
     Raises:
@@ -386,7 +434,7 @@ def _evaluate(rules: _Rules, _: Pair, thread: Thread) -> Judgement:
         denied = thread.call(rules.deny)
         unknown = thread.call(rules.unknown) if rules.unknown is not None else None
         if not denied and not unknown:
-            return _CLEAN
+            return PASSES
         if policy.input_form != "policy":
             excepted = thread.call(rules.exception) if rules.exception is not None else UNDEFINED
             exceptions = [] if excepted is UNDEFINED else json_value(excepted)
@@ -409,7 +457,7 @@ def _evaluate(rules: _Rules, _: Pair, thread: Thread) -> Judgement:
 
 def _not_applying(policy: Policy, applies: Value) -> Judgement:
     if applies is False or applies is UNDEFINED:
-        return _SKIPPED
+        return SKIPPED
     return Judgement(error=f"evaluation: {dict(policy.rules)['applies']} is not a boolean")
 
 
@@ -599,9 +647,11 @@ def _program(key: ProgramKey) -> CompiledBundle:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
-    entry = _entry(bundle)
     # Programs are compiled differently under a debugger or coverage.
     is_traced = sys.gettrace() is not None
+    if not is_traced and (compiled := _load_prebuilt(bundle)) is not None:
+        return _program_of(bundle, compiled, data, names)
+    entry = _entry(bundle)
     checked = _entry(bundle, "types")
     checks = key.types and cache.load(checked) is None
     stored = None if is_traced or checks else cache.load(entry)
@@ -609,12 +659,7 @@ def _program(key: ProgramKey) -> CompiledBundle:
         if stored is not None:
             # An unreadable entry is treated as missing.
             with suppress(ValueError):
-                program = rego.Program(
-                    Compiled.load(stored[0]), data, names=names, handled=lambda: _get_marker_form(bundle)
-                )
-                for path, text in bundle.modules:
-                    remember_text(bundle.places[path], text)
-                return CompiledBundle(program, _load_left_out(stored[1]))
+                return _program_of(bundle, Compiled.load(stored[0]), data, names, _load_left_out(stored[1]))
         program, left_out = link_bundle(bundle, data, names, types=checks)
     except rego.RegoError as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
@@ -627,6 +672,20 @@ def _program(key: ProgramKey) -> CompiledBundle:
     return CompiledBundle(handled, left_out)
 
 
+def _program_of(
+    bundle: Bundle,
+    compiled: Compiled,
+    data: Value,
+    names: Mapping[str, str],
+    left_out: tuple[LeftOutModule, ...] = (),
+) -> CompiledBundle:
+    """Return the program of a bundle from its stored code."""
+    for path, text in bundle.modules:
+        remember_text(bundle.places[path], text)
+    program = rego.Program(compiled, data, names=names, handled=lambda: _get_marker_form(bundle))
+    return CompiledBundle(program, left_out)
+
+
 def _load_left_out(stored: bytes | memoryview) -> tuple[LeftOutModule, ...]:
     found: tuple[LeftOutModule, ...] = pickle.loads(stored) if stored else ()  # noqa: S301  # a private file
     return found
@@ -634,6 +693,8 @@ def _load_left_out(stored: bytes | memoryview) -> tuple[LeftOutModule, ...]:
 
 def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Compiled:
     """Return the form of a bundle that handles markers, which most snapshots never need; `program` has its rules."""
+    if (prebuilt_form := _load_prebuilt(bundle, "handled")) is not None:
+        return prebuilt_form
     entry = _entry(bundle, "handled")
     if (stored := cache.load(entry)) is not None:
         with suppress(ValueError):
@@ -702,14 +763,41 @@ def link_without_faulty(
 
 def _entry(bundle: Bundle, form: str = "program") -> str:
     """Return the cache key of a form of the compiled program, from the compiler, the modules and the data."""
+    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *_parts_of(bundle, bundle.places))
+
+
+def _parts_of(bundle: Bundle, places: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what the program of a bundle follows from besides the compiler; `places` has the names of its files."""
     modules = (
         part
         for path, source in bundle.modules
-        for part in (bundle.places[path], source, str((path in bundle.rego_v0, path in bundle.lenient)))
+        for part in (places[path], source, str((path in bundle.rego_v0, path in bundle.lenient)))
     )
     left_out = (module.reason for module in bundle.left_out)
-    texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest())
-    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *texts, *left_out, str(bool(bundle.foreign)))
+    return *modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest(), *left_out, str(bool(bundle.foreign))
+
+
+def _load_prebuilt(bundle: Bundle, form: str = "program") -> Compiled | None:
+    """Return a form of the compiled program as the wheel brings it; None for another bundle than the built-in one."""
+    if not prebuilt.is_installed():
+        return None
+    stored = prebuilt.load(form, prebuilt_parts(bundle), prebuilt.this_python())
+    return Compiled.load(stored, bundle.places) if stored is not None else None
+
+
+def prebuilt_parts(bundle: Bundle) -> tuple[str, ...]:
+    """Return what a compiled program follows from that names its files by their paths in the bundle."""
+    return _parts_of(bundle, {path: path for path, _ in bundle.modules})
+
+
+def generate(bundle: Bundle) -> tuple[rego.GeneratedProgram, rego.GeneratedProgram]:
+    """Return the Python text of a bundle's program, plain and with the handling of markers, for `prebuilt_parts`.
+
+    Raises:
+        RegoError: a module does not compile, or has an error of types.
+    """
+    program = link_bundle(replace(bundle, origins=()), orjson.loads(bundle.data_bytes), types=True).program
+    return program.linked.generate()
 
 
 def convert_result(verdict: Value, policy: Policy) -> Judgement:

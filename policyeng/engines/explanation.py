@@ -42,7 +42,7 @@ class Explainer:
         self, request: EvaluationRequest, pair: Pair
     ) -> tuple[Judgement, tuple[ExplanationNode, ...], bool]:
         """Evaluate a pair of the request; return the result, how it came about, and whether that is all of it."""
-        request = next(part for part in request.parts() if pair in part.pairs)
+        request = next(part for part in request.parts() if pair.policy in part.positions)
         if not request.bundle.policies[pair.policy].rules:
             return *_explain_python(request, pair), True
         thread = self._program.new_thread()
@@ -142,7 +142,9 @@ def _explain_python(request: EvaluationRequest, pair: Pair) -> tuple[Judgement, 
     subjects = input_of(request)[1]
     documents = {str(number): document for number, document in enumerate(subjects)}
     documents["input"] = {"parameters": request.parameters[pair.policy]}
-    [(_, traced)] = trace(replace(request, pairs=[pair]), lambda: [*map(str, range(len(subjects)))])
+    [(_, traced)] = trace(
+        replace(request, positions={pair.policy: [pair.subject]}), lambda: [*map(str, range(len(subjects)))]
+    )
     reads = [
         read
         for read in traced.reads or ()

@@ -133,7 +133,8 @@ class Batch:
 
     def input_of(self, work: EvaluationRequest) -> JsonObject:
         """Return the part of the input that is the same for every query about a snapshot."""
-        snapshot = work.document
+        # OPA makes the indices by id and by type of the positions.
+        snapshot = {name: value for name, value in work.document.items() if name not in ("by_id", "by_type")}
         ids: dict[str, int] = {}
         types: dict[str, list[int]] = {}
         for position, resource in enumerate(snapshot["resources"]):
@@ -162,7 +163,7 @@ class Batch:
         for pair in pairs:
             workspace = pair.workspace if pair.workspace >= 0 else len(work.subjects)
             policy = work.bundle.policies[pair.policy]
-            review = [_review(work.subjects[pair.subject])] if policy.input_form == "review" else []
+            review = [_review(work.documents[pair.subject])] if policy.input_form == "review" else []
             grouped.setdefault(self.numbers[policy.id], []).append([pair.subject, workspace, *review])
         return grouped
 

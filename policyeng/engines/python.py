@@ -4,79 +4,98 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 import orjson
 
 from policyeng.bundle import PolicyInput, SnapshotView
-from policyeng.bundle.policy_types import Functions
+from policyeng.bundle.policy_types import Functions, sort_keys
 from policyeng.bundle.python_output import printing_to_standard_error
+from policyeng.engines.embedded import documents_of
 from policyeng.engines.recording import RecordedInput, RecordedView, plain
 from policyeng.engines.request import (
-    MARKED_VIEW,
+    PASSES,
+    READ_ONLY,
+    SKIPPED,
     SWITCHED_OFF,
+    VIEWS,
     EvaluationRequest,
     Judgement,
-    Marking,
     Pair,
     count_overrun,
     is_switched_off,
 )
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
-from policyeng.frozen import fields
-from policyeng.models import Denial, JsonObject, Unknown
+from policyeng.frozen import replace
+from policyeng.models import Denial, JsonObject, Unknown, read_only_copy
 from policyeng.rego import Undecided
 from policyeng.rego.markers import NEEDED, Cause, show
 from policyeng.rego.markers import UnknownValue as Marker
 
 #: The largest number of denials and unknowns for one resource, which ends infinite generators.
 MOST_YIELDED = 10_000
-#: What policies see of a snapshot.
-SNAPSHOT_FIELDS = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
-def evaluate_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | None = None) -> Judgement:
-    """Evaluate a pair with the Python form of a policy, which can also be the twin of a Rego policy.
+def evaluate_policy(work: EvaluationRequest, policy: int) -> list[Judgement]:
+    """Return the results of a Python policy for all subjects of the request, in the order of their positions.
 
     Python policies are trusted code of the bundle: they run in this process, within a deadline but without a
-    memory limit. What they read of their input is recorded through `recording`.
+    memory limit.
 
     Raises:
         BundleError: the module of the policy cannot be run.
     """
-    policy = work.bundle.policies[pair.policy]
-    if policy.python is None:
-        return Judgement(error="the policy has no Python form")
-    if is_switched_off(work.bundle, policy):
-        return SWITCHED_OFF
-    marking = work.marking
-    snapshot, subjects = input_of(work)
-    resource, workspace = subjects[pair.subject], subjects[pair.workspace] if pair.workspace >= 0 else None
-    if recording is not None:
-        snapshot, resource = recording, recording.wrap(resource, "/resource")
-        if work.bundle.reaches[pair.policy].workspace:  # an attribute is read without a trace
-            workspace = recording.wrap(workspace, "/workspace")
-    make = PolicyInput if recording is None else RecordedInput
-    given = make(
-        resource=resource,
-        workspace=workspace,
-        snapshot=snapshot,
-        parameters=work.parameters[pair.policy],
-        as_of=_as_of(work, pair),
-        facts=work.bundle.facts,
-    )
-    functions = policy.python.functions
-    space = getattr(functions[0], "__globals__", {})
-    try:
-        with printing_to_standard_error:
-            judgement, causes = within_deadline(space, _outcome, functions, given)
-    except DeadlineExceededError as error:
-        count_overrun(work.bundle, policy)
-        return Judgement(error=f"limit: {error}", is_limit=True)
-    if not causes or marking is None:
-        return judgement
-    unknowns = (*judgement.unknowns, *marking.unknowns(causes, pair.subject, pair.workspace))
-    return judgement._replace(unknowns=unknowns, is_partial=True)
+    evaluator = PythonEvaluator(work)
+    return [evaluator.evaluate(pair) for pair in work.pairs_of(policy, work.positions[policy])]
+
+
+class PythonEvaluator:
+    """An evaluator of the Python forms of policies, which can also be the twins of Rego policies."""
+
+    def __init__(self, work: EvaluationRequest, recording: RecordedView | None = None) -> None:
+        """Prepare a request; what policies read of its input is recorded through `recording`."""
+        self._work, self._recording = work, recording
+        self._snapshot, self._subjects = input_of(work)
+
+    def evaluate(self, pair: Pair) -> Judgement:
+        """Evaluate a pair.
+
+        Raises:
+            BundleError: the module of the policy cannot be run.
+        """
+        work, bundle, recording = self._work, self._work.bundle, self._recording
+        policy = bundle.policies[pair.policy]
+        if policy.python is None:
+            return Judgement(error="the policy has no Python form")
+        if bundle.overruns and is_switched_off(bundle, policy):
+            return SWITCHED_OFF
+        resource = self._subjects[pair.subject]
+        workspace = self._subjects[pair.workspace] if pair.workspace >= 0 else None
+        snapshot, make = self._snapshot, PolicyInput
+        if recording is not None:
+            snapshot, resource, make = recording, recording.wrap(resource, "/resource"), RecordedInput
+            if bundle.reaches[pair.policy].workspace:  # an attribute is read without a trace
+                workspace = recording.wrap(workspace, "/workspace")
+        given = make(
+            resource=resource,
+            workspace=workspace,
+            snapshot=snapshot,
+            parameters=work.parameters[pair.policy],
+            as_of=_as_of(work, pair),
+            facts=bundle.facts,
+        )
+        functions = policy.python.functions
+        space = getattr(functions[0], "__globals__", {})
+        try:
+            with printing_to_standard_error:
+                judgement, causes = within_deadline(space, _outcome, functions, given)
+        except DeadlineExceededError as error:
+            count_overrun(bundle, policy)
+            return Judgement(error=f"limit: {error}", is_limit=True)
+        if not causes or work.marking is None:
+            return judgement
+        unknowns = (*judgement.unknowns, *work.marking.unknowns(causes, pair.subject, pair.workspace))
+        return judgement._replace(unknowns=unknowns, is_partial=True)
 
 
 def _as_of(work: EvaluationRequest, pair: Pair) -> datetime:
@@ -89,18 +108,45 @@ def _as_of(work: EvaluationRequest, pair: Pair) -> datetime:
 
 
 def input_of(work: EvaluationRequest) -> tuple[SnapshotView, Sequence[JsonObject]]:
-    """Return the snapshot as policies see it, and its subjects."""
-    return (work.snapshot, work.subjects) if work.marking is None else _marked(work, work.marking)
+    """Return the snapshot as policies see it, and the documents of its subjects; policies in Rego read the same.
 
-
-def _marked(work: EvaluationRequest, marking: Marking) -> tuple[SnapshotView, Sequence[JsonObject]]:
-    """Return the snapshot with markers, and its subjects; both are cached, with what policies derive from them."""
-    made = work.made.setdefault(MARKED_VIEW, {})
-    cached = made.get(marking.named)
+    Policies that did not come with policyeng read a copy that cannot be changed.
+    """
+    if work.bundle.has_own_python:
+        work = _make_read_only(work)
+    if work.marking is None:
+        return work.snapshot, work.documents
+    made = work.made.setdefault(VIEWS, {})
+    cached = made.get(work.marking.named)
     if cached is None or cached[0] is not work.snapshot:
-        found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in SNAPSHOT_FIELDS}, work.subjects)
-        cached = made[marking.named] = work.snapshot, SnapshotView(**found), subjects
+        documents = documents_of(work)
+        cached = made[work.marking.named] = (
+            work.snapshot,
+            SnapshotView.from_document(documents.snapshot),
+            documents.subjects,
+        )
     return cached[1], cached[2]
+
+
+def _make_read_only(work: EvaluationRequest) -> EvaluationRequest:
+    """Return a request with a read-only copy of the snapshot, which is made once.
+
+    Objects with ids or types as keys are sorted: a change adds keys at their end.
+    """
+    original, snapshot, copy = work.made.get(READ_ONLY, (None, None, work))
+    if original is not work.document:
+        copies: dict[int, object] = {}
+        ordered = {name: sort_keys(name, value) for name, value in work.document.items()}
+        document = {name: read_only_copy(value, copies) for name, value in ordered.items()}
+        documents: list[Any] = [read_only_copy(value, copies) for value in work.documents]
+        copy = replace(
+            work, document=document, documents=documents, snapshot=SnapshotView.from_document(document), made={}
+        )
+    elif snapshot is not work.snapshot:
+        copy = replace(copy, snapshot=copy.snapshot.fresh())
+    work.made[READ_ONLY] = work.document, work.snapshot, copy
+    request: EvaluationRequest = replace(copy, marking=work.marking)
+    return request
 
 
 def _outcome(form: Functions, given: PolicyInput) -> tuple[Judgement, tuple[Cause, ...]]:
@@ -117,7 +163,9 @@ def _outcome(form: Functions, given: PolicyInput) -> tuple[Judgement, tuple[Caus
             # Functions in C reject markers before these can raise.
             return Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), (NEEDED,)
         return Judgement(error=_describe_exception(raised)), ()
-    return error or Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), ()
+    if error is None:
+        error = Judgement(denials=tuple(denials), unknowns=tuple(unknowns)) if denials or unknowns else PASSES
+    return error, ()
 
 
 def _describe_exception(error: BaseException) -> str:
@@ -137,7 +185,7 @@ def _call(form: Functions, given: PolicyInput, denials: list[Denial], unknowns: 
         if not isinstance(applies, bool):
             return Judgement(error=f"`applies` returned {type(applies).__name__}, not a bool")
         if not applies:
-            return Judgement(applies=False)
+            return SKIPPED
     for reason in evaluate(given):
         if len(denials) + len(unknowns) == MOST_YIELDED:
             return Judgement(error=f"the policy yielded more than {MOST_YIELDED} denials and unknowns")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from policyeng.bundle import Bundle, Policy, SnapshotView
 from policyeng.frozen import field, frozen, replace
-from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
+from policyeng.models import Denial, ExemptionMark, JsonObject, Resource, Unknown
 from policyeng.named import NamedTuple
 from policyeng.rego.clock import Clock
 from policyeng.rego.markers import Cause
 from policyeng.rego.values import Value
 
-#: The name of the view with markers in `EvaluationRequest.made`.
-MARKED_VIEW = "marked view"
+#: The names in `EvaluationRequest.made` of the views of snapshots with markers, and of the read-only copy.
+VIEWS, READ_ONLY = "views", "read-only copy"
 #: The number of times that a policy can exceed its limit before it is switched off.
 MOST_OVERRUNS = 3
 
@@ -49,6 +51,43 @@ class Judgement(NamedTuple):
     builtin_errors: tuple[str, ...] = ()
 
 
+#: The outcome of a pair that passes, and of a pair to which the policy does not apply.
+PASSES, SKIPPED = Judgement(), Judgement(applies=False)
+
+
+class Column(NamedTuple):
+    """The outcomes of a policy. Subjects to which it does not apply are in neither of its parts.
+
+    Attributes:
+        policy: the number of the policy in the bundle.
+        passes: the positions of the subjects that pass, in ascending order.
+        others: the outcomes of the subjects that do not pass, by position.
+        builtin_errors: by builtin, how often it failed where that is undefined.
+    """
+
+    policy: int
+    passes: Sequence[int]
+    others: Mapping[int, Judgement]
+    builtin_errors: Mapping[str, int] = MappingProxyType({})
+
+    @staticmethod
+    def of(policy: int, positions: Iterable[int], judgements: Iterable[Judgement]) -> Column:
+        """Return the column of a policy from its outcomes for the subjects at some positions."""
+        passes: list[int] = []
+        others: dict[int, Judgement] = {}
+        builtin_errors = Counter[str]()
+        for position, judgement in zip(positions, judgements, strict=True):
+            if judgement is PASSES:
+                passes.append(position)
+            elif judgement is not SKIPPED:
+                builtin_errors.update(judgement.builtin_errors)
+                if judgement.denials or judgement.unknowns or judgement.error is not None:
+                    others[position] = judgement
+                elif judgement.applies:
+                    passes.append(position)
+        return Column(policy, passes, others, builtin_errors)
+
+
 class Marking(Protocol):
     """The unknown parts of a snapshot.
 
@@ -74,9 +113,11 @@ class EvaluationRequest:
     """The input of an engine.
 
     Attributes:
-        subjects: resources, workloads, approvals and documents as written; `Pair.subject` is a position in this list.
+        subjects: resources, workloads, approvals and documents.
+        documents: the documents of the subjects, in the same order.
         document: the snapshot with the keys `resources`, `workloads`, `approvals` and the others; its objects and lists
             are plain and must not be changed.
+        positions: the positions of the subjects to evaluate, in ascending order, by the number of the policy.
         parameters: one object for each policy of the bundle, with defaults.
         made: data that engines derive from `document`, by name; pass the same object to evaluate it again.
         marking: the unknown parts of the snapshot; None if everything is known.
@@ -86,9 +127,10 @@ class EvaluationRequest:
 
     bundle: Bundle
     snapshot: SnapshotView
-    subjects: Sequence[JsonObject]
+    subjects: Sequence[Resource]
+    documents: Sequence[JsonObject]
     document: JsonObject
-    pairs: Sequence[Pair]
+    positions: Mapping[int, Sequence[int]]
     parameters: Sequence[JsonObject]
     as_of: datetime
     made: dict[str, Any] = field(default_factory=dict)
@@ -98,10 +140,32 @@ class EvaluationRequest:
 
     def parts(self) -> Iterator[EvaluationRequest]:
         """Yield parts of the request, in each of which all policies have the same unknowns."""
-        alike: dict[Marking | None, list[Pair]] = {}
-        for pair in self.pairs:
-            alike.setdefault(self.apart.get(pair.policy, self.marking), []).append(pair)
-        yield from (replace(self, pairs=pairs, marking=marking, apart={}) for marking, pairs in alike.items())
+        alike: dict[Marking | None, dict[int, Sequence[int]]] = {}
+        for policy, positions in self.positions.items():
+            alike.setdefault(self.apart.get(policy, self.marking), {})[policy] = positions
+        for marking, of_policies in alike.items():
+            yield replace(self, positions=of_policies, marking=marking, apart={})
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The pairs to evaluate, by policy and then by position."""
+        return [pair for policy, positions in self.positions.items() for pair in self.pairs_of(policy, positions)]
+
+    def with_pairs(self, pairs: Iterable[Pair]) -> EvaluationRequest:
+        """Return a request for some pairs, which have the order of `pairs`."""
+        positions: dict[int, list[int]] = {}
+        for policy, subject, _ in pairs:
+            positions.setdefault(policy, []).append(subject)
+        return replace(self, positions=positions)
+
+    def pairs_of(self, policy: int, positions: Iterable[int]) -> Iterator[Pair]:
+        """Yield the pairs of a policy with the subjects at some positions."""
+        return (Pair(policy, position, self.subjects[position].workspace) for position in positions)
+
+    def only(self, policies: Container[int]) -> EvaluationRequest:
+        """Return the part of the request for some policies, by number."""
+        chosen = {policy: positions for policy, positions in self.positions.items() if policy in policies}
+        return replace(self, positions=chosen)
 
 
 def is_switched_off(bundle: Bundle, policy: Policy) -> bool:

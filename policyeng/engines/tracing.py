@@ -53,11 +53,11 @@ def trace(work: EvaluationRequest, names: Callable[[], Sequence[str]]) -> Iterat
             yield from trace(part, names)
         return
     policies = work.bundle.policies
-    rego = [pair for pair in work.pairs if policies[pair.policy].rules]
-    if rego:
-        yield from _trace_rego(work, rego, names)
-    if len(rego) < len(work.pairs):
-        yield from _trace_python(work, [pair for pair in work.pairs if not policies[pair.policy].rules], names)
+    rego = work.only({policy for policy in work.positions if policies[policy].rules})
+    if rego.positions:
+        yield from _trace_rego(rego, names)
+    if len(rego.positions) < len(work.positions):
+        yield from _trace_python(work.only(work.positions.keys() - rego.positions.keys()), names)
 
 
 def _names_of(
@@ -71,26 +71,25 @@ def _names_of(
     return found
 
 
-def _trace_rego(
-    work: EvaluationRequest, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]
-) -> Iterator[tuple[Pair, Traced]]:
+def _trace_rego(work: EvaluationRequest, names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair, Traced]]:
     recorder = embedded.Recording(_names_of(work, embedded.documents_of(work).subjects, names))
-    for pair, judgement in zip(pairs, embedded.evaluate_embedded(work, pairs, recorder), strict=True):
-        reads = recorder.reads.pop(pair, None)
-        is_whole = reads is None or judgement.is_limit
-        yield pair, Traced(judgement, None if is_whole else reads)
+    results = zip(work.positions.items(), embedded.evaluate_embedded(work, recorder), strict=True)
+    for (policy, positions), judgements in results:
+        for pair, judgement in zip(work.pairs_of(policy, positions), judgements, strict=True):
+            reads = recorder.reads.pop(pair, None)
+            is_whole = reads is None or judgement.is_limit
+            yield pair, Traced(judgement, None if is_whole else reads)
 
 
-def _trace_python(
-    work: EvaluationRequest, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]
-) -> Iterator[tuple[Pair, Traced]]:
+def _trace_python(work: EvaluationRequest, names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair, Traced]]:
     recorder = Recorder()
     snapshot, subjects = python.input_of(work)
     view = RecordedView.of(snapshot, recorder, _names_of(work, subjects, names))
-    for pair in pairs:
-        judgement = python.evaluate_pair(work, pair)
+    plain, recording = python.PythonEvaluator(work), python.PythonEvaluator(work, view)
+    for pair in work.pairs:
+        judgement = plain.evaluate(pair)
         recorder.begin({})
-        recorded = python.evaluate_pair(work, pair, view)
+        recorded = recording.evaluate(pair)
         recorder.end()
         # If the view does not behave like the original, the results differ.
         is_alike = recorded == judgement and not judgement.is_limit

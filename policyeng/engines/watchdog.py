@@ -228,6 +228,11 @@ def within_deadline(space: dict[str, Any], function: Callable[..., R], *argument
     raise DeadlineExceededError(*place, slot.exceeded) from None
 
 
+def restart_deadline() -> None:
+    """Start the limits anew within a function that `within_deadline` calls, for its next evaluation."""
+    _watched.slot.began = time.monotonic()
+
+
 def _cancel_pending(slot: _Slot) -> bool:
     """Cancel a pending exception in this thread after its evaluation; return whether one was raised."""
     try:

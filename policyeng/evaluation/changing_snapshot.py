@@ -7,21 +7,22 @@ from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.policy_types import NESTED
 from policyeng.engines import embedded
 from policyeng.engines.tracing import NAMES
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.matching import PlannedPair, Selector, Taking, selectors_in
+from policyeng.evaluation.matching import PlannedColumn, Selector, Taking, selectors_in
 from policyeng.evaluation.prepared_snapshot import (
+    OF_RESOURCES,
     Becomes,
     Moves,
     Path,
-    PreparedSnapshot,
-    Resource,
+    has_json_types,
     resource_subject,
     workload_subject,
 )
@@ -35,29 +36,15 @@ from policyeng.evaluation.tracing import (
     row_between,
 )
 from policyeng.evaluation.unknown_markers import mark_for_bundle, marked
-from policyeng.facts.ids import fold_id, workspace_of
+from policyeng.facts.ids import fold_id, place_in_arm, workspace_of
 from policyeng.frozen import replace
-from policyeng.models import Location, Origin, ReadOnlyList, SortedDict, lowered, read_only
+from policyeng.models import Location, Origin, Resource, lowered
 from policyeng.rego.values import Value
 from policyeng.workloads import Workload
 from policyeng.workloads.lookup import Reader, reader
 
 #: Replaces a subject that no longer exists.
-_GONE = Resource({}, "", "", "", "", -1, {}, Location())
-
-
-class _Form(NamedTuple):
-    """A snapshot as policies in one language see it.
-
-    Attributes:
-        collections: the collections that change with resources, by name.
-        subjects: the subjects by position.
-        names: the names of the subjects, by the `id()` of their documents.
-    """
-
-    collections: Mapping[str, Value]
-    subjects: list[Value]
-    names: dict[int, str]
+_GONE = Resource("", {}, "", "", "", "", -1, {}, Location())
 
 
 class Rows(NamedTuple):
@@ -85,49 +72,37 @@ class ChangingSnapshot:
 
     def __init__(self, prepared: EvaluationContext) -> None:
         """Copy all parts that can change; the prepared snapshot stays as it is."""
-        estate, view = prepared.estate, prepared.estate.view
+        estate, document = prepared.estate, prepared.estate.document
         snapshot = prepared.snapshot
         self._origins = dict(snapshot.origins)
         if snapshot.texts:  # needed for the source locations of fields
             snapshot = snapshot.model_copy(update={"origins": self._origins})
-        collections: dict[str, Value] = {
-            "resources": ReadOnlyList(view.resources),
-            "workloads": ReadOnlyList(view.workloads),
-            "by_id": SortedDict(view.by_id),
-            "by_type": SortedDict((kind, ReadOnlyList(alike)) for kind, alike in view.by_type.items()),
+        #: The collections that change with resources, by name.
+        self._collections: dict[str, Value] = {
+            "resources": list(document["resources"]),
+            "workloads": list(document["workloads"]),
+            "by_id": dict(document["by_id"]),
+            "by_type": {kind: list(alike) for kind, alike in document["by_type"].items()},
         }
-        for name in ("by_scope", "by_extended"):
-            collections[name] = SortedDict(
-                (scope, SortedDict((kind, ReadOnlyList(ids)) for kind, ids in lists.items()))
-                for scope, lists in getattr(view, name).items()
-            )
-        for name in ("by_host", "by_subnet", "by_guid"):
-            collections[name] = SortedDict((key, ReadOnlyList(ids)) for key, ids in getattr(view, name).items())
-        parsed = embedded.Documents.of(orjson.loads(orjson.dumps(estate.document)))
-        subjects = [*parsed.subjects, *({} for _ in estate.subjects[len(parsed.subjects) :])]
-        derivation = estate.derivation.copy()
-        changing = PreparedSnapshot(
-            list(estate.subjects),
-            view.fresh(**collections),
-            {},
-            "",
-            estate.problems,
-            derivation,
-            estate.gaps,
-            estate.covers,
+        for name in OF_RESOURCES:
+            self._collections[name] = {
+                key: {kind: list(ids) for kind, ids in lists.items()} if name in NESTED else list(lists)
+                for key, lists in document[name].items()
+            }
+        changing = replace(
+            estate,
+            subjects=list(estate.subjects),
+            document=document | self._collections,
+            digest="",
+            derivation=estate.derivation.copy(),
         )
-        #: The snapshot as Python policies see it, and as Rego policies see it.
-        self._forms = [_Form(collections, changing.documents, {}), _Form(parsed.snapshot, subjects, {})]
-        for form in self._forms:
-            named = zip(form.subjects, estate.subjects, strict=True)
-            form.names.update((id(document), name_of(subject)) for document, subject in named)
-        made = {
-            embedded.DOCUMENTS: parsed._replace(subjects=subjects),
-            NAMES: {id(form.subjects): form.names for form in self._forms},
-        }
+        #: The names of the subjects, by the `id()` of their documents.
+        self._names = {id(subject.document): name_of(subject) for subject in estate.subjects}
+        made = {NAMES: {id(changing.documents): self._names}}
         self.context = replace(prepared, snapshot=snapshot, estate=changing, planned=(), made=made)
-        self._ids, self._workload_ids = list(view.by_id), [lowered(one["id"]) for one in view.workloads]
-        self._ids_by_type = {kind: [lowered(one["id"]) for one in alike] for kind, alike in view.by_type.items()}
+        self._ids = list(document["by_id"])
+        self._workload_ids = [lowered(workload["id"]) for workload in document["workloads"]]
+        self._ids_by_type = {kind: [lowered(one["id"]) for one in alike] for kind, alike in document["by_type"].items()}
         #: Positions by lower-case id, and positions of resources and of workloads by id as `folded_id` returns it; the
         #: last two keep removed subjects.
         self._position = {key: at for at, key in enumerate(self._ids)}
@@ -153,7 +128,7 @@ class ChangingSnapshot:
         self.context = self._context_after()
 
     @property
-    def subjects(self) -> Sequence[Resource]:
+    def subjects(self) -> list[Resource]:
         """The subjects by position."""
         return self.context.estate.subjects
 
@@ -288,12 +263,12 @@ class ChangingSnapshot:
 
     def _context_after(self) -> EvaluationContext:
         """Return the context with the current unknown parts."""
-        made = embedded.without_markers(self.context.made)
+        context, estate = self.context, self.context.estate
         # Policies cache what they find in the lists of one snapshot object, and these lists change in place.
-        documents: embedded.Documents = made[embedded.DOCUMENTS]
-        made[embedded.DOCUMENTS] = documents._replace(snapshot={**documents.snapshot})
-        markings = mark_for_bundle(self.context.bundle, self.context.estate, sorted(self._partly))
-        return replace(self.context, made=made, markings=markings)
+        changed = replace(estate, document={**estate.document})
+        vars(changed)["documents"] = estate.documents
+        markings = mark_for_bundle(context.bundle, changed, sorted(self._partly))
+        return replace(context, estate=changed, made=embedded.without_copies(context.made), markings=markings)
 
     def _note_home(self, at: int, subject: Resource) -> None:
         if home := _find_workspace(subject):
@@ -306,8 +281,7 @@ class ChangingSnapshot:
         for row in rows.workloads:
             self._edit_workload(edits, row)
         for path, moves in differences.entries:
-            for form in self._forms:
-                _edit_index(edits, form.collections, path, moves)
+            _edit_index(edits, self._collections, path, moves)
         for row in rows.resources:
             if (row.before is None) != (row.after is None):
                 to = self._position.get(row.key, -1)
@@ -329,23 +303,21 @@ class ChangingSnapshot:
             (kind, bisect_left(self._ids_by_type.get(kind, ()), row.key), int(kind == kinds[0]), kind == kinds[1])
             for kind in dict.fromkeys(filter(None, kinds))
         ]
-        documents = _documents_of(row)
-        self._edit_subject(edits, row, documents)
-        for (collections, *_), document in zip(self._forms, documents, strict=True):
-            come = [] if row.after is None else [document]
-            edits.splice(collections["resources"], at, int(row.before is not None), come)
-            if row.after is None:
-                edits.drop(collections["by_id"], row.key)
+        document, collections = _document_of(row), self._collections
+        self._edit_subject(edits, row, document)
+        edits.splice(collections["resources"], at, int(row.before is not None), [] if row.after is None else [document])
+        if row.after is None:
+            edits.drop(collections["by_id"], row.key)
+        else:
+            edits.put(collections["by_id"], row.key, document)
+        by_type = collections["by_type"]
+        for kind, at_kind, was, now in places:
+            if kind not in by_type:
+                edits.put(by_type, kind, [document])
+            elif len(by_type[kind]) == was and not now:
+                edits.drop(by_type, kind)
             else:
-                edits.put(collections["by_id"], row.key, document)
-            by_type, make = collections["by_type"], type(collections["resources"])
-            for kind, at_kind, was, now in places:
-                if kind not in by_type:
-                    edits.put(by_type, kind, make([document]))
-                elif len(by_type[kind]) == was and not now:
-                    edits.drop(by_type, kind)
-                else:
-                    edits.splice(by_type[kind], at_kind, was, [document] if now else [])
+                edits.splice(by_type[kind], at_kind, was, [document] if now else [])
         for kind, at_kind, was, now in places:
             edits.splice(self._ids_by_type.setdefault(kind, []), at_kind, was, [row.key] if now else [])
 
@@ -360,12 +332,11 @@ class ChangingSnapshot:
         at, gone = bisect_left(self._workload_ids, row.key), int(row.before is not None)
         edits.splice(self._workload_ids, at, gone, [] if row.after is None else [row.key])
         edits.put(self._workloads, fold_id(row.key), row.position)
-        documents = _documents_of(row)
-        self._edit_subject(edits, row, documents)
-        for (collections, *_), document in zip(self._forms, documents, strict=True):
-            edits.splice(collections["workloads"], at, gone, [] if row.after is None else [document])
+        document = _document_of(row)
+        self._edit_subject(edits, row, document)
+        edits.splice(self._collections["workloads"], at, gone, [] if row.after is None else [document])
 
-    def _edit_subject(self, edits: Edits, row: SubjectChange, documents: Sequence[Value]) -> None:
+    def _edit_subject(self, edits: Edits, row: SubjectChange, document: Value) -> None:
         """Set the later state of a row in the lists of subjects."""
         at, gone = row.position, int(row.position < len(self.subjects))
         edits.splice(self.subjects, at, gone, [row.after or _GONE])
@@ -373,16 +344,16 @@ class ChangingSnapshot:
             edits.put(self._partly, at, None)
         elif at in self._partly:
             edits.drop(self._partly, at)
-        for (_, subjects, names), document in zip(self._forms, documents, strict=True):
-            if gone and id(subjects[at]) in names:
-                edits.drop(names, id(subjects[at]))
-            if row.after is not None:
-                edits.put(names, id(document), name_of(row.after))
-            edits.splice(subjects, at, gone, [document])
+        documents, names = self.context.estate.documents, self._names
+        if gone and id(documents[at]) in names:
+            edits.drop(names, id(documents[at]))
+        if row.after is not None:
+            edits.put(names, id(document), name_of(row.after))
+        edits.splice(documents, at, gone, [document])
 
 
 class Edits:
-    """Changes of collections in place that can be undone; read-only collections can be changed, too."""
+    """Changes of collections in place that can be undone."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
@@ -390,10 +361,10 @@ class Edits:
     def put(self, holder: dict[Value, Value], key: str | int, value: object) -> None:
         """Set the value of a key."""
         if key in holder:
-            self._undo.append(partial(dict.__setitem__, holder, key, holder[key]))
+            self._undo.append(partial(holder.__setitem__, key, holder[key]))
         else:
-            self._undo.append(partial(dict.__delitem__, holder, key))
-        dict.__setitem__(holder, key, value)
+            self._undo.append(partial(holder.__delitem__, key))
+        holder[key] = value
 
     def keep(self, holder: MutableMapping[Value, Value], key: object) -> None:
         """Restore the current value of a key when the edits are undone, however it changes until then."""
@@ -404,12 +375,12 @@ class Edits:
 
     def drop(self, holder: dict[Value, Value], key: str | int) -> None:
         """Remove a key."""
-        self._undo.append(partial(dict.__setitem__, holder, key, dict.pop(holder, key)))
+        self._undo.append(partial(holder.__setitem__, key, holder.pop(key)))
 
-    def splice(self, members: Value, at: int, gone: int, come: Sequence[object]) -> None:
+    def splice(self, members: list[Any], at: int, gone: int, come: Sequence[object]) -> None:
         """Replace members of a list."""
-        self._undo.append(partial(list.__setitem__, members, slice(at, at + len(come)), members[at : at + gone]))
-        list.__setitem__(members, slice(at, at + gone), come)
+        self._undo.append(partial(members.__setitem__, slice(at, at + len(come)), members[at : at + gone]))
+        members[at : at + gone] = come
 
     def take_back(self) -> None:
         """Undo all edits."""
@@ -423,10 +394,10 @@ def _edit_index(edits: Edits, collections: Mapping[str, Value], path: Path, move
     index = holder = collections[name]
     for step in above:
         if step not in index:
-            edits.put(index, step, type(index)())
+            edits.put(index, step, {})
         holder = index[step]
     if last not in holder:
-        edits.put(holder, last, type(collections["resources"])())
+        edits.put(holder, last, [])
     ids = holder[last]
     for key, (was, now) in moves.items():
         edits.splice(ids, bisect_left(ids, key), was, [key] * now)
@@ -442,18 +413,17 @@ def _row_at(
     if becomes is None or becomes.resource is None:
         return SubjectChange(at, key, before, None)
     text = orjson.dumps(becomes.resource, option=orjson.OPT_SORT_KEYS)
-    after = resource_subject(key, read_only(becomes.resource), position, becomes.notes, becomes.remarks)
+    resource = becomes.resource if has_json_types(becomes.resource) else orjson.loads(text)
+    after = resource_subject(key, resource, place_in_arm(key), position, becomes.notes, becomes.remarks)
     return SubjectChange(at, key, before, after, text)
 
 
-def _documents_of(row: SubjectChange) -> tuple[Value, Value]:
-    """Return the later state of a row for Python policies and for Rego, with markers for unknown parts."""
+def _document_of(row: SubjectChange) -> Value:
+    """Return the later state of a row, with markers for unknown parts."""
     if row.after is None:
-        return {}, {}
-    document, parsed = row.after.document, orjson.loads(row.text)
-    if row.after.unreadable or row.after.carried:
-        return marked(row.after, document), marked(row.after, parsed)
-    return document, parsed
+        return {}
+    is_partly_unknown = row.after.unreadable or row.after.carried
+    return marked(row.after, row.after.document) if is_partly_unknown else row.after.document
 
 
 def _readers(becomes: Mapping[str, Becomes]) -> dict[str, Reader | None]:
@@ -498,15 +468,16 @@ class Affected(NamedTuple):
 class Invalidation:
     """An index of the pairs that changes of a snapshot can affect."""
 
-    def __init__(self, bundle: Bundle, snapshot: ChangingSnapshot, planned: Iterable[PlannedPair]) -> None:
+    def __init__(self, bundle: Bundle, snapshot: ChangingSnapshot, planned: Iterable[PlannedColumn]) -> None:
         """Index all pairs of a snapshot."""
         self._bundle = bundle
         self._snapshot = snapshot
         #: The numbers of the policies that apply to a subject, by its position.
         self._policies_of: dict[int, Sequence[int]] = {}
         found: dict[int, list[int]] = {}
-        for entry in planned:
-            found.setdefault(entry.pair.subject, []).append(entry.pair.policy)
+        for column in planned:
+            for position in column.all():
+                found.setdefault(position, []).append(column.policy)
         self._policies_of.update(found)
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -13,13 +13,13 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import read_only_parameters
 from policyeng.engines import EvaluationRequest, OpaOptions
 from policyeng.evaluation.input_warnings import list_classifications, unknown_classifications
-from policyeng.evaluation.matching import PlannedPair, plan
+from policyeng.evaluation.matching import PlannedColumn, plan
 from policyeng.evaluation.normalization import with_known_names
-from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
-from policyeng.evaluation.unknown_markers import Markings, mark_for_bundle
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
+from policyeng.evaluation.unknown_markers import NO_MARKINGS, Markings, mark_for_bundle
 from policyeng.facts.coverage import is_whole
 from policyeng.frozen import field, frozen, replace
-from policyeng.models import Exemption, JsonObject, Problem, Severity, Snapshot
+from policyeng.models import Exemption, JsonObject, Problem, Resource, Severity, Snapshot
 from policyeng.rego.clock import Clock
 
 
@@ -30,7 +30,7 @@ class EvaluationContext:
     Attributes:
         snapshot: the snapshot, with member names spelled as ARM spells them.
         parameters: one object for each policy of the bundle, with defaults.
-        planned: every pair of a policy and a resource to which it applies.
+        planned: for each policy, the subjects to which it can apply.
         markings: the unknown parts of the snapshot.
         made: data that engines derived from the snapshot, by name.
     """
@@ -39,7 +39,7 @@ class EvaluationContext:
     snapshot: Snapshot
     parameters: Sequence[JsonObject]
     estate: PreparedSnapshot
-    planned: Sequence[PlannedPair]
+    planned: Sequence[PlannedColumn]
     markings: Markings
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -56,29 +56,46 @@ class EvaluationContext:
     def only(self, concerns: Callable[[Policy, Resource], bool]) -> EvaluationContext:
         """Return a context with only the pairs for which `concerns` is true; their findings do not change."""
         policies, subjects = self.bundle.policies, self.estate.subjects
-        planned = [
-            entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])
-        ]
-        return replace(self, planned=planned)
+        wanted = {
+            column.policy: [number for number in column.all() if concerns(policies[column.policy], subjects[number])]
+            for column in self.planned
+        }
+        return self.with_pairs(wanted)
+
+    def with_pairs(self, wanted: Mapping[int, Collection[int]]) -> EvaluationContext:
+        """Return a context with only these pairs: positions of subjects by the number of the policy."""
+        return replace(self, planned=tuple(plan(self.bundle, self.estate, wanted)))
 
     def work(self, as_of: datetime, clock: Clock | None = None) -> EvaluationRequest:
         """Return a request to evaluate the pairs that are not decided yet.
 
         Each request has its own cache for `SnapshotView.once`, because cached values can depend on the clock.
         """
-        return EvaluationRequest(
-            bundle=self.bundle,
-            snapshot=self.estate.view.fresh(),
-            subjects=self.estate.documents,
-            document=self.estate.document,
-            pairs=[entry.pair for entry in self.planned if not entry.unknowns],
-            parameters=self.parameters,
-            as_of=as_of,
-            made=self.made,
-            marking=self.markings.marking,
-            apart=self.markings.apart,
-            clock=clock,
-        )
+        request = request_evaluation(self.bundle, self.estate, self.planned, self.parameters, as_of, self.markings)
+        return replace(request, made=self.made, clock=clock)
+
+
+def request_evaluation(
+    bundle: Bundle,
+    estate: PreparedSnapshot,
+    planned: Iterable[PlannedColumn],
+    parameters: Sequence[JsonObject],
+    as_of: datetime,
+    markings: Markings = NO_MARKINGS,
+) -> EvaluationRequest:
+    """Return a request to evaluate the planned pairs that are not decided yet."""
+    return EvaluationRequest(
+        bundle=bundle,
+        snapshot=estate.view.fresh(),
+        subjects=estate.subjects,
+        documents=estate.documents,
+        document=estate.document,
+        positions={column.policy: column.positions for column in planned if column.positions},
+        parameters=parameters,
+        as_of=as_of,
+        marking=markings.marking,
+        apart=markings.apart,
+    )
 
 
 @uncollected()

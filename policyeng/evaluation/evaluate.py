@@ -108,14 +108,15 @@ def evaluate_pairs(prepared: EvaluationContext, options: EvaluationOptions, cloc
             can be started.
     """
     request = prepared.work(options.moment, clock)
-    if options.jobs > 1 or (options.jobs == 0 and len(prepared.planned) >= 2 * PAIRS_OF_A_PROCESS):
-        from policyeng.evaluation.partitioning import findings_by_processes, processes_for  # seldom needed
+    pairs = sum(map(len, request.positions.values()))
+    if options.jobs > 1 or (options.jobs == 0 and pairs >= 2 * PAIRS_OF_A_PROCESS):
+        from policyeng.evaluation.partitioning import evaluate_in_processes, processes_for  # seldom needed
 
-        count = processes_for(options, len(prepared.planned))
+        count = processes_for(options, pairs)
         if count > 1:
             if clock is not None:
                 clock.give_up()  # what other processes record is not available here
-            return findings_by_processes(prepared, request, count)
+            return findings_of(prepared, evaluate_in_processes(request, count))
     return findings_of(prepared, run_engine(request, options.engine, options.opa))
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from policyeng.engines import EvaluationRequest, run_engine
+from policyeng.engines import EvaluationRequest, Pair, run_engine
 from policyeng.engines.explanation import Explainer
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.findings import entries_of
+from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.unknown_markers import mark_snapshot
 from policyeng.frozen import replace
 from policyeng.models import Finding
-from policyeng.models.explanation import FindingExplanation
-from policyeng.models.findings import Passed
+from policyeng.models.explanation import ExplanationNode, FindingExplanation
 
 
 def prepare_queries(context: EvaluationContext, as_of: datetime) -> EvaluationRequest:
@@ -36,11 +35,15 @@ def explain_findings(
         EngineError: the bundle does not compile.
     """
     request = context.work(as_of)
-    entries = entries_of(context, run_engine(request))
     explainer = Explainer(context.bundle)
-    evaluated = set(request.pairs)
-    for entry, pair in entries:
-        finding = entry.finding() if isinstance(entry, Passed) else entry
-        if is_explained(finding):
-            _, nodes, is_whole = explainer.explain_pair(request, pair) if pair in evaluated else (None, (), True)
-            yield FindingExplanation(finding=finding, nodes=nodes, is_whole=is_whole)
+    findings = findings_of(context, run_engine(request))
+    for column in findings.columns:
+        for position, finding in column.items():
+            if is_explained(finding):
+                policy = column.policy
+                nodes: tuple[ExplanationNode, ...] = ()
+                is_whole = True
+                if position in request.positions.get(policy, ()):
+                    pair = Pair(policy, position, request.subjects[position].workspace)
+                    _, nodes, is_whole = explainer.explain_pair(request, pair)
+                yield FindingExplanation(finding=finding, nodes=nodes, is_whole=is_whole)

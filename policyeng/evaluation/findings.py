@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 
+from policyeng._performance import IdentityKey
 from policyeng.bundle import Policy
 from policyeng.bundle.header import WORKSPACE
-from policyeng.engines import Judgement, Pair
+from policyeng.engines import Column, Judgement
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot
 from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
 from policyeng.models import (
     Denial,
     FilePlaces,
     Finding,
+    FindingColumn,
     Findings,
     JsonObject,
     Origin,
     Outcome,
-    Passed,
     Place,
+    Resource,
     Snapshot,
     SubjectRef,
     Unknown,
@@ -139,84 +140,73 @@ def find_holder(path: str, subject: Resource, subjects: Sequence[Resource]) -> t
     return subject.reported_id, path
 
 
-Entry = Finding | Passed
-
 #: The end of a sentence: its mark, a closing quote or parenthesis, and the space before the next sentence.
 _SENTENCE_END = lazy_pattern(r"[.!?][\"')]?\s+(?=[\"'`(]?[A-Z])")
 
 
-def findings_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> Findings:
+def findings_of(prepared: EvaluationContext, columns: Iterable[Column]) -> Findings:
     """Return the sorted findings of all planned pairs.
 
     Args:
         prepared: the planned pairs.
-        judgements: the results of the pairs that are not decided yet, in the order of the pairs.
+        columns: the results of the pairs that are not decided yet.
     """
-    results = list(judgements)
-    return Findings([entry for entry, _ in entries_of(prepared, results)], count_builtin_errors(prepared, results))
+    estate, policies, controls = prepared.estate, prepared.bundle.policies, prepared.bundle.controls
+    evaluated = {column.policy: column for column in columns}
+    planned = sorted(prepared.planned, key=lambda column: policies[column.policy].id)
+    in_order = order_subjects(estate.subjects)
+    owners = SubjectOwners(estate)
+    references: dict[int, SubjectRef] = {}
+    explained: list[FindingColumn] = []
+    builtin_errors: dict[tuple[str, str], int] = {}
+    for plan in planned:
+        number = plan.policy
+        _, passes, judgements, errors = evaluated.get(number, Column(number, (), {}))
+        judgements = {
+            **judgements,
+            **{position: Judgement(unknowns=reasons) for position, reasons in plan.undecided.items()},
+        }
+        order = in_order((*passes, *judgements) if judgements else passes)
+        for position in order:
+            if position not in references:
+                references[position] = reference_of(estate.subjects[position], owners)
+        template = template_of(policies[number], controls)
+        others = {
+            position: _finding(template, references[position], judgements[position])
+            for position in order
+            if position in judgements
+        }
+        if order:
+            explained.append(FindingColumn(number, template, order, others, references))
+        builtin_errors.update({(policies[number].id, name): count for name, count in errors.items()})
+    return Findings(_add_places(explained, prepared), builtin_errors)
 
 
-def count_builtin_errors(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> Counter[tuple[str, str]]:
-    """Return by policy and builtin how often a builtin failed where that is undefined; the arguments as above."""
-    counts: Counter[tuple[str, str]] = Counter()
-    if prepared.bundle.lenient:
-        pairs = (entry.pair for entry in prepared.planned if not entry.unknowns)
-        for pair, judgement in zip(pairs, judgements, strict=False):  # a lost process has one for all
-            identity = prepared.bundle.policies[pair.policy].id
-            counts.update((identity, name) for name in judgement.builtin_errors)
-    return counts
+def order_subjects(subjects: Sequence[Resource]) -> Callable[[Sequence[int]], Sequence[int]]:
+    """Return a function that sorts positions of subjects by the ids that findings report."""
+
+    @cache
+    def key_of(position: int) -> tuple[str, str, int]:
+        identity = subjects[position].reported_id
+        return lowered(identity), identity, position
+
+    return lambda positions: sorted(positions, key=key_of)
 
 
-def findings_by_pair(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Finding, Pair]]:
-    """Return the sorted findings of the planned pairs that do not pass, each with its pair."""
-    return [(entry, pair) for entry, pair in entries_of(prepared, judgements) if isinstance(entry, Finding)]
-
-
-def entries_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Entry, Pair]]:
-    """Return a sorted entry for each planned pair, with the pair; see `findings_of`."""
-    subjects, results = prepared.estate.subjects, iter(judgements)
-    policies = prepared.bundle.policies
-    owners = SubjectOwners(prepared.estate)
-    templates: dict[int, JsonObject] = {}
-    references: dict[int, tuple[tuple[str, str], SubjectRef]] = {}
-    found: list[tuple[tuple[str, tuple[str, str]], Entry, Pair]] = []
-    explained: list[int] = []
-    for pair, unknowns in prepared.planned:
-        judgement = Judgement(unknowns=unknowns) if unknowns else next(results)
-        if not judgement.applies:
-            continue
-        number, position = pair.policy, pair.subject
-        template = templates.get(number)
-        if template is None:
-            template = templates[number] = template_of(policies[number], prepared.bundle.controls)
-        at = references.get(position)
-        if at is None:
-            subject = subjects[position]
-            key = lowered(subject.reported_id), subject.reported_id
-            at = references[position] = key, reference_of(subject, owners)
-        if judgement.denials or judgement.unknowns or judgement.error is not None:
-            explained.append(len(found))
-            entry: Entry = _finding(template, at[1], judgement)
-        else:
-            entry = Passed(template, at[1])
-        found.append(((template["policy"], at[0]), entry, pair))
-    _add_places(found, explained, prepared)
-    found.sort(key=itemgetter(0))
-    return [(entry, pair) for _, entry, pair in found]
-
-
-def _add_places(
-    found: list[tuple[tuple[str, tuple[str, str]], Entry, Pair]],
-    explained: Sequence[int],
-    prepared: EvaluationContext,
-) -> None:
-    """Add source locations to the findings at the positions `explained`."""
-    unlocated = [
-        (entry, pair.subject) for _, entry, pair in (found[at] for at in explained) if isinstance(entry, Finding)
+def findings_by_pair(prepared: EvaluationContext, columns: Iterable[Column]) -> list[tuple[Finding, tuple[int, int]]]:
+    """Return the sorted findings of the planned pairs that do not pass, each with its policy and subject by number."""
+    return [
+        (finding, (column.policy, position))
+        for column in findings_of(prepared, columns).columns
+        for position, finding in column.others.items()
     ]
-    for at, finding in zip(explained, with_places(unlocated, prepared.estate, prepared.snapshot), strict=True):
-        key, _, pair = found[at]
-        found[at] = key, finding, pair
+
+
+def _add_places(columns: Sequence[FindingColumn], prepared: EvaluationContext) -> list[FindingColumn]:
+    """Add source locations to the findings of columns that do not pass."""
+    unlocated = [(finding, position) for column in columns for position, finding in column.others.items()]
+    located = iter(with_places(unlocated, prepared.estate, prepared.snapshot))
+    return [column._replace(others={position: next(located) for position in column.others}) for column in columns]
 
 
 def order_of(finding: Finding) -> tuple[str, str, str]:
@@ -231,6 +221,12 @@ def reference_of(subject: Resource, owners: SubjectOwners) -> SubjectRef:
 
 def template_of(policy: Policy, controls: Mapping[str, tuple[str, ...]]) -> JsonObject:
     """Return the fields of a finding that depend on its policy; `controls` are those of policies by id."""
+    return _template(IdentityKey(policy), IdentityKey(controls))
+
+
+@lru_cache(maxsize=1024)
+def _template(policy_key: IdentityKey[Policy], controls_key: IdentityKey[Mapping[str, tuple[str, ...]]]) -> JsonObject:
+    policy, controls = policy_key.value, controls_key.value
     header = policy.header
     return {
         "policy": header.id,

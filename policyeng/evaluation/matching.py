@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TypeAlias
 
 from policyeng._performance import IdentityKey
-from policyeng.bundle import Bundle
+from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.constraint_match import labels_of_namespaces
 from policyeng.bundle.header import PolicyHeader
-from policyeng.engines import Pair
 from policyeng.evaluation.pointers import unread, value_at
-from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
-from policyeng.models import Unknown, lowered
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot
+from policyeng.models import Resource, Unknown, lowered
 from policyeng.named import NamedTuple
 
 
@@ -156,40 +156,85 @@ def _keys(subject: Resource, pointer: str) -> Iterable[object]:
     return (key_of(value_at(subject.document, pointer)),)
 
 
-class PlannedPair(NamedTuple):
-    """A pair to evaluate; with `unknowns` it is already decided, and no engine evaluates it."""
+class PlannedColumn(NamedTuple):
+    """The subjects to which a policy can apply.
 
-    pair: Pair
-    unknowns: tuple[Unknown, ...] = ()
+    Attributes:
+        policy: the number of the policy in the bundle.
+        positions: the positions of the subjects that an engine evaluates, in ascending order.
+        undecided: why the others cannot be decided, by position; no engine evaluates them.
+    """
+
+    policy: int
+    positions: Sequence[int]
+    undecided: Mapping[int, tuple[Unknown, ...]] = MappingProxyType({})
+
+    @property
+    def size(self) -> int:
+        """The number of subjects."""
+        return len(self.positions) + len(self.undecided)
+
+    def all(self) -> Sequence[int]:
+        """Return the positions of all subjects, in ascending order."""
+        return sorted((*self.positions, *self.undecided)) if self.undecided else self.positions
 
 
 def plan(
     bundle: Bundle, estate: PreparedSnapshot, wanted: Mapping[int, Collection[int]] | None = None
-) -> Iterator[PlannedPair]:
-    """Yield every pair of a policy and a subject to which it applies, ordered by policy.
+) -> Iterator[PlannedColumn]:
+    """Yield the subjects to which each policy can apply, ordered by policy; policies without any are left out.
 
-    With `wanted`, yield only those pairs: positions of subjects by the number of the policy.
+    With `wanted`, yield only those: positions of subjects by the number of the policy.
     """
     subjects, judges = estate.subjects, selectors_in(bundle)
+    matched_positions = _match_all(bundle, subjects) if wanted is None else sorted(wanted.items())
     namespaces: Mapping[str, Mapping[str, object]] = {}
     if any(policy.match and policy.match.namespace_labels is not None for policy in bundle.policies):
         namespaces = labels_of_namespaces(subject.document for subject in subjects)
-    for number, positions in _match_all(bundle, subjects) if wanted is None else sorted(wanted.items()):
+    for number, matched in matched_positions:
         policy = bundle.policies[number]
-        undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
-        for index in sorted(positions):
-            subject = subjects[index]
-            unknowns: tuple[Unknown, ...] = undecided
-            if subject.is_gap:
-                unknowns = (Unknown(msg=subject.unreadable[""], path=""),)
-            elif not undecided and (subject.unreadable or subject.carried):
-                unknowns = list_unreadable(judges[number], subject)
-            if policy.match is not None and not subject.is_gap:
-                reason = policy.match.unknown(subject.document, namespaces)
-                if reason is None:
-                    continue
-                unknowns = (*unknowns, Unknown(msg=reason)) if reason else unknowns
-            yield PlannedPair(Pair(number, index, subject.workspace), unknowns)
+        column = PlannedColumn(number, sorted(matched))
+        if (
+            policy.match is not None
+            or policy.undecided
+            or any(_is_partly_unknown(subjects[position]) for position in matched)
+        ):
+            column = _plan_partly(column, policy, judges[number], subjects, namespaces)
+        if column.size:
+            yield column
+
+
+def _is_partly_unknown(subject: Resource) -> bool:
+    return bool(subject.unreadable) or subject.carried is not None or subject.is_gap
+
+
+def _plan_partly(
+    column: PlannedColumn,
+    policy: Policy,
+    judges: Sequence[Selector],
+    subjects: Sequence[Resource],
+    namespaces: Mapping[str, Mapping[str, object]],
+) -> PlannedColumn:
+    """Separate the subjects of a column that are undecided, and remove those to which the policy does not apply."""
+    evaluated: list[int] = []
+    undecided: dict[int, tuple[Unknown, ...]] = {}
+    for index in column.positions:
+        subject = subjects[index]
+        unknowns: tuple[Unknown, ...] = (Unknown(msg=policy.undecided),) if policy.undecided else ()
+        if subject.is_gap:
+            unknowns = (Unknown(msg=subject.unreadable[""], path=""),)
+        elif not unknowns and (subject.unreadable or subject.carried):
+            unknowns = list_unreadable(judges, subject)
+        if policy.match is not None and not subject.is_gap:
+            reason = policy.match.unknown(subject.document, namespaces)
+            if reason is None:
+                continue
+            unknowns = (*unknowns, Unknown(msg=reason)) if reason else unknowns
+        if unknowns:
+            undecided[index] = unknowns
+        else:
+            evaluated.append(index)
+    return PlannedColumn(column.policy, evaluated, undecided)
 
 
 def _match_all(bundle: Bundle, subjects: Sequence[Resource]) -> Iterator[tuple[int, Collection[int]]]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
+from math import isfinite
+from types import MappingProxyType, NoneType
 from typing import Any, TypeVar
 
 import orjson
 
 from policyeng.bundle import SnapshotView
+from policyeng.bundle.policy_types import sort_keys
 from policyeng.errors import InputError
 from policyeng.evaluation.coverage import Gap, gaps_in, list_bounded, list_untyped_gaps
 from policyeng.evaluation.input_warnings import list_warnings
@@ -18,10 +20,10 @@ from policyeng.evaluation.normalization import approval_read, resource_read, tag
 from policyeng.facts import Facts
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.coverage import EVERYTHING, is_whole
-from policyeng.facts.ids import extended_by, fold_id, guid_of, scopes_of, workspace_of
+from policyeng.facts.ids import ArmPlace, fold_id, guid_of, place_in_arm
 from policyeng.facts.subnets import subnets_of
 from policyeng.facts.words import fold, get_inside
-from policyeng.frozen import frozen
+from policyeng.frozen import frozen, replace
 from policyeng.models import (
     WORKSPACE_TYPE,
     Approval,
@@ -34,11 +36,9 @@ from policyeng.models import (
     Model,
     Origin,
     Problem,
-    ReadOnlyDict,
-    ReadOnlyList,
+    Resource,
     Snapshot,
     lowered,
-    read_only,
     to_bytes,
 )
 from policyeng.named import NamedTuple
@@ -50,37 +50,6 @@ from policyeng.workloads import derivation as derivation_of
 ROLE_DEFINITION_TYPE = "microsoft.authorization/roledefinitions"
 
 
-class Indices(NamedTuple):
-    """Indices of a snapshot; keys and ids are in lower case, and lists have the order of the indexed entries.
-
-    Resources and approvals are in the order of their ids; metrics, principals and quotas (which have no index) in that
-    of their text as JSON. The keys of the indices of resources are sorted.
-
-    Attributes:
-        by_scope: id of a subscription, resource group, workspace or private endpoint to the types of the resources at
-            or below it, and to their ids; `/` to those of the resources in no subscription.
-        by_extended: id of any resource or scope, without a slash at its end, to the types of the extension resources on
-            it, such as diagnostic settings and locks, and to their ids.
-        by_host: id of any resource, without a slash at its end, to the ids of the computes whose
-            `properties.resourceId` names it.
-        by_subnet: id of a subnet, without a slash at its end, to the ids of the computes and managed clusters whose
-            nodes are in it.
-        by_guid: last part of the id of a role definition to the ids of the role definitions that end with it.
-        by_series: VM series to the positions of its approvals in `approvals`.
-        by_measured: id of a resource, without a slash at its end, to the positions of its metrics in `metrics`.
-        by_principal: id of a principal to its positions in `principals`.
-    """
-
-    by_scope: Mapping[str, Mapping[str, Sequence[str]]]
-    by_extended: Mapping[str, Mapping[str, Sequence[str]]]
-    by_host: Mapping[str, Sequence[str]]
-    by_subnet: Mapping[str, Sequence[str]]
-    by_guid: Mapping[str, Sequence[str]]
-    by_series: Mapping[str, Sequence[int]]
-    by_measured: Mapping[str, Sequence[int]]
-    by_principal: Mapping[str, Sequence[int]]
-
-
 #: The indices of resources: each maps one or two keys to a list of ids.
 OF_RESOURCES = ("by_scope", "by_extended", "by_host", "by_subnet", "by_guid")
 
@@ -90,34 +59,39 @@ Path = tuple[str, ...]
 Moves = dict[str, tuple[int, int]]
 
 
-def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[JsonObject]]) -> Indices:
-    """Build the indices of resources by lower-case id, and of the stated `approvals`, `metrics` and `principals`."""
-    found: dict[Path, list[str]] = {}
-    for key, resource in by_id.items():
-        for path in paths_of(key, resource):
-            found.setdefault(path, []).append(key)
-    by_resource: dict[str, dict[str, Any]] = {name: {} for name in OF_RESOURCES}
-    for path in sorted(found):
-        *above, last = path
-        index: dict[str, Any] = by_resource
-        for key in above:
-            index = index.setdefault(key, {})
-        index[last] = found[path]
-    return Indices(
-        **by_resource,
-        by_series=_positions(stated["approvals"], _series_of),
-        by_measured=_positions(stated["metrics"], lambda metric: fold_id(metric["resourceId"])),
-        by_principal=_positions(stated["principals"], lambda principal: fold(principal["id"])),
-    )
+def indices_of(
+    resources: Iterable[tuple[str, JsonObject, ArmPlace]], stated: Mapping[str, Sequence[JsonObject]]
+) -> dict[str, dict[str, Any]]:
+    """Return the indices of a snapshot by name, as in `SnapshotView`, from its resources in the order of their ids.
+
+    Keys and ids are in lower case, and lists have the order of the indexed entries: resources and approvals that of
+    their ids; metrics, principals and quotas (which have no index) that of their text as JSON. The keys of the indices
+    of resources are sorted.
+    """
+    indices: dict[str, dict[str, Any]] = {name: {} for name in OF_RESOURCES}
+    for key, resource, place in resources:
+        for *above, last in paths_of(key, resource, place):
+            index: dict[str, Any] = indices
+            for step in above:
+                index = index.setdefault(step, {})
+            index.setdefault(last, []).append(key)
+    for name in OF_RESOURCES:
+        indices[name] = sort_keys(name, indices[name])
+    return {
+        **indices,
+        "by_series": _positions(stated["approvals"], _series_of),
+        "by_measured": _positions(stated["metrics"], lambda metric: fold_id(metric["resourceId"])),
+        "by_principal": _positions(stated["principals"], lambda principal: fold(principal["id"])),
+    }
 
 
-def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
+def paths_of(key: str, resource: JsonObject, place: ArmPlace) -> Iterator[Path]:
     """Yield each place of a resource's lower-case id in the indices of resources, repeated as often as it occurs."""
     kind = lowered(resource["type"])
-    for scope in scopes_of(key) or ("/",):
+    for scope in place.scopes or ("/",):
         yield "by_scope", scope, kind
-    if extended := extended_by(key):
-        yield "by_extended", extended, kind
+    if place.extended:
+        yield "by_extended", place.extended, kind
     if kind in (COMPUTE_TYPE, CLUSTER_TYPE):
         for subnet in subnets_of(resource):
             yield "by_subnet", subnet
@@ -139,7 +113,8 @@ def list_index_changes(
     """
     found: dict[Path, Moves] = {}
     for key, *sides in changes:
-        old, new = (list(paths_of(key, side)) if side is not None else [] for side in sides)
+        place = place_in_arm(key)
+        old, new = (list(paths_of(key, side, place)) if side is not None else [] for side in sides)
         for path in {*old, *new} if old != new else ():
             was, now = old.count(path), new.count(path)
             if was != now:
@@ -207,52 +182,19 @@ _NOWHERE = Location()
 
 
 class _ResourceRow(NamedTuple):
-    """A resource in several forms.
+    """A resource that can be evaluated.
 
     Attributes:
         key: its lower-case id.
         text: its canonical JSON.
-        plain: the resource as a JSON parser returns it, for Rego.
-        shown: the same as a read-only object, for Python policies.
+        document: as policies see it.
         remarks: problems about the resource.
     """
 
     key: str
     text: bytes
-    plain: JsonObject
-    shown: JsonObject
-    remarks: tuple[Problem, ...]
-
-
-class Resource(NamedTuple):
-    """A subject of evaluation: an ARM resource, or a workload, an approval or a document in place of one.
-
-    Attributes:
-        document: the value of `input.resource`; like all inputs of policies, it is read-only.
-        target_type: lower-case ARM type, `workload`, `approval` or `document`.
-        reported_id: the id in findings.
-        reported_type: the type in findings.
-        home: the ARM id to compare with the scopes of exemptions; empty if there is none.
-        workspace: position of its workspace among the subjects; -1 if it has none in the snapshot.
-        unreadable: reasons why fields cannot be read, by JSON Pointer.
-        possible: the only possible values of unreadable fields, where they are known.
-        carried: what its format can express; None if everything.
-        is_gap: whether it represents the resources of its type at and below its home that could not be read.
-        remarks: problems about how it is written.
-    """
-
     document: JsonObject
-    target_type: str
-    reported_id: str
-    reported_type: str
-    home: str
-    workspace: int
-    unreadable: Mapping[str, str]
-    location: Location
-    possible: Mapping[str, frozenset[object]] = MappingProxyType({})
-    carried: Carried | None = None
-    is_gap: bool = False
-    remarks: tuple[Problem, ...] = ()
+    remarks: tuple[Problem, ...]
 
 
 @frozen
@@ -261,14 +203,14 @@ class PreparedSnapshot:
 
     Attributes:
         subjects: resources sorted by lower-case id, workloads, approvals, documents and gaps.
-        document: the snapshot as policies see it, as plain objects and lists that must not be changed.
+        document: the value of `input.snapshot`, as plain objects and lists that must not be changed; policies in Rego
+            and in Python read the same.
         derivation: the derivation of its workloads.
         gaps: the incomplete lists of resources.
         covers: as in `Snapshot`, with the lists that count as complete because no more was requested.
     """
 
-    subjects: Sequence[Resource]
-    view: SnapshotView
+    subjects: list[Resource]
     document: JsonObject
     digest: str
     problems: tuple[Problem, ...]
@@ -281,12 +223,17 @@ class PreparedSnapshot:
         """The documents of the subjects, in the same order."""
         return [subject.document for subject in self.subjects]
 
+    @cached_property
+    def view(self) -> SnapshotView:
+        """The same as `document`, for policies in Python."""
+        return SnapshotView.from_document(self.document)
+
 
 def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     """Prepare a snapshot; the result does not depend on the order of its resources."""
     rows, problems = _sorted_resources(snapshot)
-    resources = [row.shown for row in rows]
-    by_id = ReadOnlyDict((row.key, row.shown) for row in rows)
+    resources = [row.document for row in rows]
+    places = [place_in_arm(row.key) for row in rows]
     approved, approved_twice = deduplicate(snapshot.approvals, "approvals")
     evidence, evidence_twice = deduplicate(snapshot.evidence, "entries of evidence")
     workloads_stated, stated_twice = deduplicate(snapshot.workloads, "declared workloads")
@@ -315,9 +262,6 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     if not evidence:  # nor does the digest depend on this without any
         del digested["evidence"]
     digested["approvals"] = [_without_absent_model(entry) for entry in stated["approvals"]]
-    workloads = [one.document for one in derived]
-    document = {**stated, "workloads": orjson.loads(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
-    gaps = gaps_in(snapshot.incomplete)
     if further := set(snapshot.covers or ()) - (set(EVERYTHING) if is_whole(snapshot.covers) else set()):
         digested["covers"] = sorted(further)
     if snapshot.carried:
@@ -325,32 +269,48 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     documents, unreadable_documents = documents_of(snapshot)
     if documents:  # the digest of a snapshot without documents does not depend on this
         digested["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
+    document = {
+        **stated,
+        "workloads": [workload.document for workload in derived],
+        "resources": resources,
+        "by_id": {row.key: row.document for row in rows},
+        "by_type": group_by_type(resources),
+        **indices_of(zip((row.key for row in rows), resources, places, strict=True), stated),
+    }
+    if documents:
         document["documents"] = [orjson.loads(text) for _, text in documents]
-    plain_indices = indices_of(by_id, stated)._asdict()
-    document |= plain_indices
-    indices = Indices(**read_only(plain_indices))
-    view = _view(stated, resources, by_id, workloads, indices)
-    subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
-    subjects += [
-        *(_document_subject(entry) for entry, _ in documents),
-        *(_gap_subject(gap) for gap in gaps if not gap.is_stated),
-    ]
-    return PreparedSnapshot(
-        subjects=tuple(subjects),
-        view=view,
+    gaps = gaps_in(snapshot.incomplete)
+    position = {row.key: index for index, row in enumerate(rows)}
+    prepared = PreparedSnapshot(
+        subjects=[
+            *(
+                resource_subject(row.key, row.document, place, position, Notes.of(snapshot, row.key), row.remarks)
+                for row, place in zip(rows, places, strict=True)
+            ),
+            *_other_subjects(snapshot, derived, document, position),
+            *(
+                _document_subject(entry, content)
+                for (entry, _), content in zip(documents, document.get("documents", ()), strict=True)
+            ),
+            *(_gap_subject(gap) for gap in gaps if not gap.is_stated),
+        ],
         document=document,
         digest=hashlib.sha256(orjson.dumps(digested, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        problems=(),
+        derivation=derivation,
+        gaps=gaps,
+        covers=None if snapshot.covers is None else (*snapshot.covers, *list_bounded(snapshot.incomplete)),
+    )
+    return replace(
+        prepared,
         problems=(
             *problems,
             *approved_twice,
             *stated_twice,
             *evidence_twice,
             *unreadable_documents,
-            *list_warnings(view, snapshot.unreadable, facts),
+            *list_warnings(prepared.view, snapshot.unreadable, facts),
         ),
-        derivation=derivation,
-        gaps=gaps,
-        covers=None if snapshot.covers is None else (*snapshot.covers, *list_bounded(snapshot.incomplete)),
     )
 
 
@@ -363,21 +323,25 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
         if not (isinstance(identity, str) and identity and isinstance(kind, str) and kind):
             problems.append(Problem(level="error", message="a resource has no string `id` and `type`; add both"))
             continue
+        key = lowered(identity)
         try:
             text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
             read = resource_read(resource, text)
             if read.document is not resource:
                 text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
-            rows.append(_ResourceRow(lowered(identity), text, *_forms(read.document, text), read.problems))
+            # Readers give what a JSON parser gives; a program can use other types.
+            is_json = key in snapshot.origins or has_json_types(read.document)
+            document = read.document if is_json else orjson.loads(text)
+            rows.append(_ResourceRow(key, text, document, read.problems))
         except TypeError as error:
             problems.append(_not_evaluated(identity, error))
-    if not is_within([row.plain for row in rows], MAX_DEPTH + 1):
+    if not is_within([row.document for row in rows], MAX_DEPTH + 1):
         rows = [row for row in rows if _is_readable(row, problems)]
     rows.sort(key=lambda row: row[:2])
     unique: dict[str, _ResourceRow] = {}
     for row in rows:
         if row.key in unique:
-            problems.append(refuse_duplicate("resources", unique[row.key].plain["id"]))
+            problems.append(refuse_duplicate("resources", unique[row.key].document["id"]))
         else:
             unique[row.key] = row
     problems += (problem for row in unique.values() for problem in row.remarks)
@@ -387,9 +351,9 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
 def _is_readable(row: _ResourceRow, problems: list[Problem]) -> bool:
     """Check whether a resource alone is JSON that a reader accepts; add a problem if it is not."""
     try:
-        require_readable(row.plain, row.text, row.plain["id"])
+        require_readable(row.document, row.text, row.document["id"])
     except InputError as error:
-        problems.append(_not_evaluated(row.plain["id"], error))
+        problems.append(_not_evaluated(row.document["id"], error))
         return False
     return True
 
@@ -398,40 +362,29 @@ def _not_evaluated(identity: str, error: Exception) -> Problem:
     return Problem(level="error", message=f"the resource cannot be evaluated: {error}", place=identity)
 
 
-def _forms(resource: JsonObject, text: bytes) -> tuple[JsonObject, JsonObject]:
-    """Return a resource as a JSON parser returns it, and as a read-only object; `text` is its JSON."""
-    try:
-        return resource, read_only(resource, strictly=True)
-    except TypeError:  # a program created it with other types
-        parsed: JsonObject = orjson.loads(text)
-        return parsed, read_only(parsed)
+def has_json_types(value: object) -> bool:
+    """Check whether a value has only types that a JSON parser gives; a program can use others."""
+    values = [value]
+    for each in values:
+        kind = type(each)
+        if kind is dict:
+            values += each.values()  # type: ignore[attr-defined]  # as its type says
+        elif kind is list:
+            values += each  # type: ignore[arg-type]  # as its type says
+        elif kind not in _SCALARS and not (kind is float and isfinite(each)):  # type: ignore[arg-type]  # as its type says
+            return False
+    return True
 
 
-def _view(
-    stated: Mapping[str, Any],
-    resources: list[JsonObject],
-    by_id: Mapping[str, JsonObject],
-    workloads: list[JsonObject],
-    indices: Indices,
-) -> SnapshotView:
+_SCALARS = frozenset((str, int, bool, NoneType))
+
+
+def group_by_type(resources: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
+    """Return resources by lower-case type, sorted by type."""
     by_type: dict[str, list[JsonObject]] = {}
     for resource in resources:
         by_type.setdefault(lowered(resource["type"]), []).append(resource)
-    rest = {key: value for key, value in stated.items() if key != "takenAt"}
-    return SnapshotView(
-        taken_at=stated["takenAt"],
-        resources=ReadOnlyList(resources),
-        by_id=by_id,
-        by_type=read_only(dict(sorted(by_type.items()))),
-        workloads=ReadOnlyList(workloads),
-        **indices._asdict(),
-        **read_only(rest),
-    )
-
-
-def _resource_subjects(snapshot: Snapshot, rows: list[_ResourceRow]) -> list[Resource]:
-    position = {row.key: index for index, row in enumerate(rows)}
-    return [resource_subject(row.key, row.shown, position, Notes.of(snapshot, row.key), row.remarks) for row in rows]
+    return dict(sorted(by_type.items()))
 
 
 class Notes(NamedTuple):
@@ -463,17 +416,23 @@ class Becomes(NamedTuple):
 
 
 def resource_subject(
-    key: str, resource: JsonObject, position: Mapping[str, int], notes: Notes, remarks: tuple[Problem, ...]
+    key: str,
+    resource: JsonObject,
+    place: ArmPlace,
+    position: Mapping[str, int],
+    notes: Notes,
+    remarks: tuple[Problem, ...],
 ) -> Resource:
     """Return a resource as a subject; `position` has the positions of resources by lower-case id."""
     kind = lowered(resource["type"])
     return Resource(
+        key=key,
         document=resource,
         target_type=kind,
         reported_id=resource["id"],
         reported_type=resource["type"],
         home=resource["id"],
-        workspace=position[key] if kind == WORKSPACE_TYPE else position.get(workspace_of(key) or "", -1),
+        workspace=position[key] if kind == WORKSPACE_TYPE else position.get(place.workspace or "", -1),
         unreadable=unreadable_read(notes.unreadable),
         location=_location(notes.origin),
         carried=notes.carried,
@@ -485,6 +444,7 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
     """Return a workload as a subject; `position` has the positions of resources by lower-case id."""
     workspace = workload.document.get("workspaceId") or ""
     return Resource(
+        key=lowered(workload.reported_id),
         document=workload.document,
         target_type="workload",
         reported_id=workload.reported_id,
@@ -497,31 +457,38 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
     )
 
 
-def _document_subject(one: Document) -> Resource:
-    return Resource(
-        read_only(one.content), "document", one.name, "document", "", -1, {}, Location(file=one.file, line=one.line)
-    )
+def _document_subject(document: Document, content: Any) -> Resource:
+    location = Location(file=document.file, line=document.line)
+    return Resource(lowered(document.name), content, "document", document.name, "document", "", -1, {}, location)
 
 
 def _gap_subject(gap: Gap) -> Resource:
-    document, unread = (
-        ReadOnlyDict(id=gap.scope, type=gap.kind),
-        {"": f"not all of the type could be read: {gap.reason}"},
+    document, unread = {"id": gap.scope, "type": gap.kind}, f"not all of the type could be read: {gap.reason}"
+    return Resource(
+        key=lowered(gap.scope),
+        document=document,
+        target_type=lowered(gap.kind),
+        reported_id=gap.scope,
+        reported_type=gap.kind,
+        home=gap.scope,
+        workspace=-1,
+        unreadable={"": unread},
+        location=_NOWHERE,
+        is_gap=True,
     )
-    return Resource(document, lowered(gap.kind), gap.scope, gap.kind, gap.scope, -1, unread, _NOWHERE, is_gap=True)
 
 
 def _other_subjects(
-    snapshot: Snapshot, derived: Iterable[Workload], view: SnapshotView, ids: list[str]
-) -> list[Resource]:
-    """Return workloads, then approvals, in the order of the view."""
-    position = {key: index for index, key in enumerate(ids)}
+    snapshot: Snapshot, derived: Iterable[Workload], document: JsonObject, position: Mapping[str, int]
+) -> Iterator[Resource]:
+    """Yield workloads, then approvals, in the order of the document of the snapshot."""
     origins = snapshot.origins
-    subjects = [workload_subject(one, position, origins.get(lowered(one.reported_id))) for one in derived]
-    for approval in view.approvals:
-        at = _location(origins.get(lowered(approval["id"])))
-        subjects.append(Resource(approval, "approval", approval["id"], "approval", approval["scope"], -1, {}, at))
-    return subjects
+    for workload in derived:
+        yield workload_subject(workload, position, origins.get(lowered(workload.reported_id)))
+    for approval in document["approvals"]:
+        key = lowered(approval["id"])
+        location = _location(origins.get(key))
+        yield Resource(key, approval, "approval", approval["id"], "approval", approval["scope"], -1, {}, location)
 
 
 def _with_tags_read(workload: DeclaredWorkload) -> DeclaredWorkload:

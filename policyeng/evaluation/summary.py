@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.input_warnings import of_classifications
-from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.models import (
     Evaluation,
     Finding,
@@ -15,6 +14,7 @@ from policyeng.models import (
     LedgerEntry,
     Outcome,
     Problem,
+    Resource,
     Severity,
     Summary,
     leaves_undecided,

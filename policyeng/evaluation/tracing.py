@@ -16,11 +16,11 @@ from policyeng.bundle import SnapshotView
 from policyeng.engines.request import EvaluationRequest, Pair
 from policyeng.engines.tracing import Traced, trace
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.matching import plan, selectors_in
-from policyeng.evaluation.prepared_snapshot import Moves, Path, Resource, list_index_changes
+from policyeng.evaluation.matching import selectors_in
+from policyeng.evaluation.prepared_snapshot import Moves, Path, list_index_changes
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.frozen import replace
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Resource, lowered
 from policyeng.rego.tracing import Kind, RecordedReads, escape
 
 
@@ -336,23 +336,26 @@ def touched_pairs(
         number: [at for at in positions if subjects[at].target_type in kinds[number]]
         for number, positions in wanted.items()
     }
-    planned = tuple(plan(prepared.bundle, prepared.estate, evaluated))
+    context = prepared.with_pairs(evaluated)
     # A pair that is undecided without an evaluation depends on its subject alone.
-    found = {
-        (entry.pair.policy, entry.pair.subject): name_of(subjects[entry.pair.subject]) in differences.documents
-        for entry in planned
-        if entry.unknowns
+    touched = {
+        (column.policy, position): name_of(subjects[position]) in differences.documents
+        for column in context.planned
+        for position in column.undecided
     }
-    known: dict[bool, list[Pair]] = {True: [], False: []}
-    for entry in planned:
-        if not entry.unknowns:
-            known[(entry.pair.policy, entry.pair.subject) in traced].append(entry.pair)
-    again = trace_pairs(prepared, replace(prepared.work(moment), pairs=known[False])) if known[False] else ()
-    for pair, (_, reads) in (*((pair, traced[pair.policy, pair.subject]) for pair in known[True]), *again):
+    request = context.work(moment)
+    known = [pair for pair in request.pairs if (pair.policy, pair.subject) in traced]
+    unknown = {
+        policy: left
+        for policy, positions in request.positions.items()
+        if (left := [position for position in positions if (policy, position) not in traced])
+    }
+    again = trace_pairs(prepared, replace(request, positions=unknown)) if unknown else ()
+    for pair, (_, reads) in (*((pair, traced[pair.policy, pair.subject]) for pair in known), *again):
         workspace = lowered(subjects[pair.workspace].reported_id) if pair.workspace >= 0 else ""
         is_touched = reads is None or any(differences.meets(read, workspace) for read in reads)
-        found[pair.policy, pair.subject] = is_touched
-    return found
+        touched[pair.policy, pair.subject] = is_touched
+    return touched
 
 
 def is_added_or_removed(row: SubjectChange) -> bool:

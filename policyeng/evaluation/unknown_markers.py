@@ -10,12 +10,12 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.header import WORKSPACE
 from policyeng.evaluation.coverage import Coverage, Gap, Homes, coverage_of, unplaced
 from policyeng.evaluation.pointers import keys_of, unread
-from policyeng.evaluation.prepared_snapshot import ROLE_DEFINITION_TYPE, PreparedSnapshot, Resource
+from policyeng.evaluation.prepared_snapshot import ROLE_DEFINITION_TYPE, PreparedSnapshot
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.coverage import is_whole
 from policyeng.facts.ids import fold_id, is_open
 from policyeng.facts.subnets import SUBNET_POINTERS
-from policyeng.models import Carried, Unknown, lowered
+from policyeng.models import Carried, Resource, Unknown, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, list_index
 from policyeng.rego import markers
@@ -307,6 +307,10 @@ class Markings(NamedTuple):
 
     marking: EstateMarking | None
     apart: Mapping[int, EstateMarking]
+
+
+#: Of a snapshot of which everything is known.
+NO_MARKINGS = Markings(None, {})
 
 
 def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[int] | None = None) -> Markings:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import NoneType
+from typing import Any
 
 from policyeng._performance import IdentityKey
 from policyeng.facts.words import SPACE, trim
@@ -212,8 +214,8 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
     """
     kind = lowered(arm_type)
     names, fine = _names(is_respelled(kind), kind if kind in spellings else "", IdentityKey(spellings))
-    if (part.keys() <= ENVELOPE or not any(_at_top(key, names) != key for key in part)) and all(
-        _is_plain(inner, names, fine) for inner in part.values()
+    if (part.keys() <= ENVELOPE or not any(_at_top(key, names) != key for key in part)) and _is_plain(
+        part.values(), names, fine
     ):
         return ArmObject(part)
     own_map = has_own_map(kind)
@@ -253,28 +255,34 @@ def _at_top(key: str, names: Mapping[str, str]) -> str:
     return name if name in ENVELOPE else _spell(key, names)
 
 
-def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
-    """Return whether nothing in a value needs another spelling, which is so of most resources.
+def _is_plain(values: Iterable[object], names: Mapping[str, str], fine: set[str]) -> bool:
+    """Return whether nothing in some values needs another spelling, which is so of most resources.
 
     The names of an object are compared in one step with those that are `fine`; new ones are added there.
     """
-    if isinstance(value, dict):
-        if not value.keys() <= fine:
-            for key in value.keys() - fine:
-                if _spell(key, names) != key:
+    waiting: list[Any] = [values]
+    for holder in waiting:
+        if type(holder) is dict:
+            if not holder.keys() <= fine:
+                for key in holder.keys() - fine:
+                    if _spell(key, names) != key:
+                        return False
+                    if len(fine) < len(names) + _MOST_NAMES:
+                        fine.add(key)
+            holder = holder.values()  # what is below has no names
+        for value in holder:
+            kind = type(value)
+            if kind is str:
+                if value and (value[0] in _SPACES or value[-1] in _SPACES):
                     return False
-                if len(fine) < len(names) + _MOST_NAMES:
-                    fine.add(key)
-        values: Iterable[object] = value.values()
-    else:
-        values = value if isinstance(value, list) else (value,)
-    for inner in values:
-        if isinstance(inner, str):
-            if inner and (inner[0] in _SPACES or inner[-1] in _SPACES):
+            elif kind is dict or kind is list:
+                waiting.append(value)
+            elif kind not in _SCALARS:
                 return False
-        elif isinstance(inner, dict | list) and not _is_plain(inner, names, fine):
-            return False
     return True
+
+
+_SCALARS = frozenset((int, bool, float, NoneType))
 
 
 def _word(value: object, name: str, names: Mapping[str, str]) -> object:

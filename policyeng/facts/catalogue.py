@@ -158,13 +158,20 @@ class Facts:
 
     def retirement(self, name: str) -> Retirement | None:
         """Return the earliest retirement of a size that a source gives, past or to come."""
-        row = self._table("retired_sizes").get(lowered(name))
-        if row is None:
-            return None
-        try:
-            return Retirement(date.fromisoformat(row["date"]), row["source"], row.get("move_to"))
-        except (KeyError, TypeError, ValueError) as error:
-            raise _malformed(f"retired_sizes/{lowered(name)}", error) from error
+        key = lowered(name)
+        known = self._retirements.get(key)
+        if known is None and (row := self._table("retired_sizes").get(key)) is not None:
+            try:
+                known = Retirement(date.fromisoformat(row["date"]), row["source"], row.get("move_to"))
+            except (KeyError, TypeError, ValueError) as error:
+                raise _malformed(f"retired_sizes/{key}", error) from error
+            self._retirements[key] = known
+        return known
+
+    @cached_property
+    def _retirements(self) -> dict[str, Retirement]:
+        """The retirements that were looked up, by the lower-case name of the size."""
+        return {}
 
     def role(self, guid_or_name: str) -> Role | None:
         """Return a built-in role by GUID, by the id of its definition with or without a subscription, or by name."""

@@ -8,8 +8,8 @@ from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.ids import fold_id, name_of, workspace_of
 from policyeng.facts.numbers import parse_whole_number
 from policyeng.facts.words import Regulated, fold, format_value, get_inside, regulated, squeeze
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
+from policyeng.named import NamedTuple
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
 CLUSTER_TYPE = "microsoft.containerservice/managedclusters"
@@ -27,8 +27,7 @@ _SIZE_PLACES = {
 MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 
-@frozen
-class NodeSize:
+class NodeSize(NamedTuple):
     """A VM size of the nodes of a compute: its JSON Pointer, and the value there (None for none)."""
 
     path: str
@@ -57,7 +56,11 @@ def own_size(resource: JsonObject) -> NodeSize | None:
 
     None if it has no such field.
     """
-    place = _SIZE_PLACES.get(kind_of(resource) or "")
+    return _own_size(resource, kind_of(resource))
+
+
+def _own_size(resource: JsonObject, kind: str | None) -> NodeSize | None:
+    place = _SIZE_PLACES.get(kind or "")
     return NodeSize("/" + "/".join(place), get_inside(resource, *place)) if place else None
 
 
@@ -121,11 +124,12 @@ def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[No
 
     A size that ought to be stated and is not is None; there is no entry where another resource states it.
     """
-    kind, own = kind_of(resource), own_size(resource)
+    kind = kind_of(resource)
     if kind == "managedcluster":
         return _pool_sizes(resource)
     if kind == "kubernetes":
         return []
+    own = _own_size(resource, kind)
     if own is None:
         return None
     sizes = [own] if own.size is not None or kind not in ("aks", "virtualmachine") else []

@@ -7,11 +7,12 @@ Azure RBAC", scope format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from policyeng.facts.words import trim
+from policyeng.facts.words import list_stated_keys, trim
 from policyeng.models import lowered
+from policyeng.named import NamedTuple
 
 _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
@@ -122,8 +123,7 @@ def open_scopes(by_scope: Mapping[str, object]) -> list[str]:
 
     The inputs decide which those are: resources that they lack have ids without open parts.
     """
-    keys: Callable[[], Iterable[str]] = getattr(by_scope, "known_keys", by_scope.keys)
-    return sorted(filter(is_open, keys()))
+    return sorted(filter(is_open, list_stated_keys(by_scope)))
 
 
 def _is_open(part: str) -> bool:
@@ -189,6 +189,50 @@ def extended_by(arm_id: str) -> str:
     extended, found, own = fold_id(arm_id).rpartition("/providers/")
     is_extension = found and ("/providers/" in extended or own.startswith("microsoft.authorization/"))
     return (extended or "/") if is_extension else ""
+
+
+class ArmPlace(NamedTuple):
+    """Where a resource is, by its lower-case id.
+
+    Attributes:
+        scopes: the result of `scopes_of`.
+        workspace: the result of `workspace_of`.
+        extended: the result of `extended_by`.
+    """
+
+    scopes: tuple[str, ...]
+    workspace: str | None
+    extended: str
+
+
+def place_in_arm(key: str) -> ArmPlace:
+    """Return where the resource with a lower-case id is, from one split of the id if it is an ordinary one."""
+    head, _, tail = key.partition("/providers/")
+    group, own = head.split("/"), tail.split("/")
+    is_ordinary = (
+        len(group) == 5
+        and group[0] == ""
+        and group[1] == "subscriptions"
+        and group[3] == "resourcegroups"
+        and group[2] != ""
+        and group[4] != ""
+        and len(own) > 2
+        and len(own) % 2 == 1
+        and "providers" not in own
+        and "" not in own
+        and key.isascii()
+        and key.isprintable()
+        and " " not in key
+    )
+    if not is_ordinary:
+        return ArmPlace(scopes_of(key), workspace_of(key), extended_by(key))
+    extended = head if own[0] == "microsoft.authorization" else ""
+    scopes = f"/subscriptions/{group[2]}", head
+    block = own[0], own[1]
+    if block not in (_WORKSPACE_TYPE, _PRIVATE_ENDPOINT[1:]):
+        return ArmPlace(scopes, None, extended)
+    holder = f"{head}/providers/{own[0]}/{own[1]}/{own[2]}"
+    return ArmPlace((*scopes, holder), holder if block == _WORKSPACE_TYPE else None, extended)
 
 
 def _joined(parts: tuple[str, ...]) -> str:

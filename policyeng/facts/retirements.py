@@ -7,12 +7,11 @@ from datetime import datetime
 
 from policyeng.facts.catalogue import Facts, Retirement
 from policyeng.facts.computes import NodeSize
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject
+from policyeng.named import NamedTuple
 
 
-@frozen
-class RetiringNode:
+class RetiringNode(NamedTuple):
     """A place that states a VM size, the size, and its retirement, which has come or comes within a notice."""
 
     path: str

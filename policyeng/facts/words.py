@@ -5,10 +5,10 @@ Functions return None if a term cannot be decided, and accept documents of any s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
-from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.named import NamedTuple
 
 #: The tag for the sensitivity of the work on a resource, and its other spellings, in lower case.
 CLASSIFICATION_TAG = "data-classification"
@@ -35,16 +35,14 @@ _SHOWN = 60
 SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 
-@frozen
-class Regulated:
+class Regulated(NamedTuple):
     """Whether work is regulated and why; `decided` is None if a relevant value is missing."""
 
     decided: bool | None
     reason: str
 
 
-@frozen
-class WorkloadStage:
+class WorkloadStage(NamedTuple):
     """One of dev, test, staging and production, and the tag that decides it, or that there is none."""
 
     name: str
@@ -72,6 +70,12 @@ def is_blank(value: object) -> bool:
 def squeeze(value: object) -> str | None:
     """Return as `folded` and without spaces, so that the regions `East US` and `eastus` are equal."""
     return (fold(value) or "").replace(" ", "") or None
+
+
+def list_stated_keys(holder: Mapping[str, object]) -> list[str]:
+    """Return the keys of an object that are stated, whether or not it may have others, which are not known."""
+    keys: Callable[[], Iterable[str]] = getattr(holder, "known_keys", holder.keys)
+    return list(keys())
 
 
 def get_inside(document: object, *path: str) -> object:

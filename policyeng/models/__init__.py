@@ -10,10 +10,10 @@ from policyeng.models.base import (
     Model,
     ReadOnlyDict,
     ReadOnlyList,
-    SortedDict,
     lowered,
     name_in_json,
     read_only,
+    read_only_copy,
     to_bytes,
 )
 from policyeng.models.documents import (
@@ -58,6 +58,7 @@ from policyeng.models.findings import (
     Evaluation,
     ExemptionMark,
     Finding,
+    FindingColumn,
     FindingCounts,
     Findings,
     FrameworkResult,
@@ -66,7 +67,6 @@ from policyeng.models.findings import (
     Mode,
     Operation,
     Outcome,
-    Passed,
     Place,
     Problem,
     SettingChange,
@@ -77,6 +77,7 @@ from policyeng.models.findings import (
     Unknown,
 )
 from policyeng.models.ledger import LedgerEntry, leaves_undecided, relevant_entries
+from policyeng.models.resource import Resource
 
 __all__ = [
     "NO_NAMES",
@@ -112,6 +113,7 @@ __all__ = [
     "Feature",
     "FilePlaces",
     "Finding",
+    "FindingColumn",
     "FindingCounts",
     "Findings",
     "FrameworkResult",
@@ -127,7 +129,6 @@ __all__ = [
     "Operation",
     "Origin",
     "Outcome",
-    "Passed",
     "Place",
     "Principal",
     "Problem",
@@ -135,11 +136,11 @@ __all__ = [
     "Quota",
     "ReadOnlyDict",
     "ReadOnlyList",
+    "Resource",
     "SettingChange",
     "Severity",
     "Snapshot",
     "SnapshotRef",
-    "SortedDict",
     "SourceNames",
     "SubjectRef",
     "Summary",
@@ -150,6 +151,7 @@ __all__ = [
     "lowered",
     "name_in_json",
     "read_only",
+    "read_only_copy",
     "relevant_entries",
     "to_bytes",
 ]

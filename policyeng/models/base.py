@@ -6,11 +6,9 @@ and is loaded when something needs that: loading it takes longer than evaluating
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
-from math import isfinite
-from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self, TypeVar, cast
 
 import orjson
@@ -208,8 +206,6 @@ def lowered(text: str) -> str:
 
 
 _Value = TypeVar("_Value")
-#: The scalar types of JSON, except for floats.
-_SCALARS = frozenset((str, int, bool, NoneType))
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
@@ -236,52 +232,6 @@ class ReadOnlyDict(dict[str, Any]):
         return ReadOnlyDict, (dict(self),)  # by default, unpickling would set the items one by one
 
 
-class SortedDict(ReadOnlyDict):
-    """A JSON object that cannot be changed, with its members in the order of their keys.
-
-    Its owner may change it with the methods of `dict`: readers still see the keys in order.
-    """
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted(dict.keys(self)))
-
-    def __reversed__(self) -> Iterator[str]:
-        return iter(sorted(dict.keys(self), reverse=True))
-
-    #: The keys in any order.
-    known_keys = dict.keys
-
-    def keys(self) -> KeysView[str]:  # type: ignore[override]  # a separate class would add nothing
-        """Return the keys, sorted."""
-        return KeysView(self)
-
-    def values(self) -> ValuesView[object]:  # type: ignore[override]  # as `keys`
-        """Return the values in the order of their keys."""
-        return ValuesView(self)
-
-    def items(self) -> ItemsView[str, object]:  # type: ignore[override]  # as `keys`
-        """Return the members in the order of their keys."""
-        return ItemsView(self)
-
-    def copy(self) -> JsonObject:
-        """Return a copy that can be changed."""
-        return dict(self)
-
-    def __copy__(self) -> JsonObject:
-        return dict(self)
-
-    def __or__(self, other: JsonObject) -> JsonObject:  # type: ignore[override]  # as of plain objects
-        return dict(self) | dict(other)
-
-    def __ror__(self, other: JsonObject) -> JsonObject:  # type: ignore[override]  # as `__or__`
-        return dict(other) | dict(self)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-
 class ReadOnlyList(list[Any]):
     """A JSON list that cannot be changed."""
 
@@ -300,39 +250,29 @@ class ReadOnlyList(list[Any]):
         return ReadOnlyList, (list(self),)
 
 
-def read_only(value: _Value, *, strictly: bool = False) -> _Value:
-    """Return a JSON value whose objects and lists, at every depth, cannot be changed; what is so already stays.
+def read_only(value: _Value) -> _Value:
+    """Return a copy of a JSON value whose objects and lists, at every depth, cannot be changed."""
+    return cast(_Value, read_only_copy(value, {}))
+
+
+def read_only_copy(value: object, copies: dict[int, object]) -> object:
+    """Return a copy of a JSON value as `read_only` does; what occurs twice is copied once.
 
     Args:
-        value: the value, of which keys are strings.
-        strictly: refuse what no JSON parser gives.
-
-    Raises:
-        TypeError: the value has a part that is not of the types that a JSON parser gives.
+        value: the value; it must exist as long as `copies`.
+        copies: the copies by the `id()` of the originals.
     """
-    plain: Any = value
-    made: Any
-    if type(value) is dict:
-        made, members = ReadOnlyDict(plain), plain.items()
-    elif type(value) is list:
-        made, members = ReadOnlyList(plain), enumerate(plain)
-    else:
-        if strictly:
-            _require_scalar(value)
+    kind = type(value)
+    if kind is not dict and kind is not list:
         return value
-    put = dict.__setitem__ if type(value) is dict else list.__setitem__
-    for key, member in members:
-        kind = type(member)
-        if kind is dict or kind is list:
-            put(made, key, read_only(member, strictly=strictly))
-        elif strictly and kind not in _SCALARS:
-            _require_scalar(member)
-    return cast(_Value, made)
-
-
-def _require_scalar(value: object) -> None:
-    if type(value) not in _SCALARS and not (type(value) is float and isfinite(value)):
-        raise TypeError(f"{type(value).__name__} is not what a JSON parser gives")
+    known = copies.get(id(value))
+    if known is None:
+        if kind is dict:
+            known = ReadOnlyDict((key, read_only_copy(member, copies)) for key, member in value.items())  # type: ignore[attr-defined]  # as its type says
+        else:
+            known = ReadOnlyList(read_only_copy(member, copies) for member in value)  # type: ignore[attr-defined]  # as its type says
+        copies[id(value)] = known
+    return known
 
 
 def plain_copy(value: object) -> object:

@@ -316,65 +316,96 @@ class SubjectRef(NamedTuple):
 POLICY_FIELDS = ("policy", "title", "severity"), ("remediation", "source", "area", "controls", "why", "url")
 
 
-class Passed(NamedTuple):
-    """A passed finding in a compact form, because a snapshot has many: its policy and its resource.
+class FindingColumn(NamedTuple):
+    """The findings of a policy in their order; those that pass are positions until they are needed.
 
     Attributes:
-        policy: the fields of its findings that a policy decides; the same object in all of them.
-        subject: the same object in all findings of a resource.
+        policy: the number of the policy in its bundle; -1 if the findings are not of one policy.
+        template: the fields of the findings that the policy decides.
+        order: the positions of the subjects, in the order of the findings.
+        others: the findings that are made, by position; all others pass.
+        subjects: the fields of findings about their resource, by position.
     """
 
-    policy: Mapping[str, Any]
-    subject: SubjectRef
+    policy: int
+    template: Mapping[str, Any]
+    order: Sequence[int]
+    others: Mapping[int, Finding]
+    subjects: Mapping[int, SubjectRef]
 
-    def finding(self) -> Finding:
-        """Return the finding."""
-        return Finding(**self.policy, **self.subject._asdict(), outcome=Outcome.PASS)
+    def finding(self, position: int) -> Finding:
+        """Return the finding about the subject at a position."""
+        known = self.others.get(position)
+        if known is not None:
+            return known
+        return Finding(**self.template, **self.subjects[position]._asdict(), outcome=Outcome.PASS)
+
+    def items(self) -> Iterator[tuple[int, Finding]]:
+        """Yield each finding with the position of its subject, in their order."""
+        return ((position, self.finding(position)) for position in self.order)
 
 
 class Findings(Sequence[Finding]):
-    """Findings in their order; those that pass are made when they are first used.
+    """Findings in their order; those that pass are made when they are used.
 
     Attributes:
+        columns: the findings of each policy that has any, in their order.
         builtin_errors: by policy and builtin, how often a builtin failed where that is undefined.
     """
 
     def __init__(
-        self, entries: Sequence[Finding | Passed], builtin_errors: Mapping[tuple[str, str], int] = MappingProxyType({})
+        self, columns: Sequence[FindingColumn], builtin_errors: Mapping[tuple[str, str], int] = MappingProxyType({})
     ) -> None:
-        self.entries = entries
+        self.columns = columns
         self.builtin_errors = builtin_errors
 
     @classmethod
     def of(cls, findings: Sequence[Finding]) -> Findings:
         """Return any sequence of findings as one of this kind."""
-        return findings if isinstance(findings, Findings) else cls(findings)
+        if isinstance(findings, Findings):
+            return findings
+        return cls([FindingColumn(-1, {}, range(len(findings)), dict(enumerate(findings)), {})] if findings else [])
 
     @property
     def others(self) -> list[Finding]:
         """Those that do not pass."""
-        return [entry for entry in self.entries if isinstance(entry, Finding) and entry.outcome is not Outcome.PASS]
+        return [
+            finding
+            for column in self.columns
+            for finding in column.others.values()
+            if finding.outcome is not Outcome.PASS
+        ]
+
+    @property
+    def references(self) -> Iterator[SubjectRef | Finding]:
+        """The resource, type, owner and location of each, in their order."""
+        for _, _, order, others, subjects in self.columns:
+            yield from (others.get(position) or subjects[position] for position in order)
 
     @property
     def resources(self) -> set[str]:
         """The ids of what was evaluated."""
-        return {(entry.subject if isinstance(entry, Passed) else entry).resource for entry in self.entries}
+        return {reference.resource for reference in self.references}
 
     @property
     def policies(self) -> dict[str, Finding]:
         """The first finding of each policy, by its id."""
-        first: dict[str, Finding | Passed] = {}
-        for entry in self.entries:
-            first.setdefault(entry.policy["policy"] if isinstance(entry, Passed) else entry.policy, entry)
-        return {name: entry.finding() if isinstance(entry, Passed) else entry for name, entry in first.items()}
+        first: dict[str, Finding] = {}
+        for column in self.columns:
+            for finding in column.others.values() if column.policy < 0 else [column.finding(column.order[0])]:
+                first.setdefault(finding.policy, finding)
+        return first
 
     def changed(self, change: Callable[[Finding], Finding]) -> Findings:
         """Return them with those changed that do not pass."""
-        entries = [entry if isinstance(entry, Passed) else change(entry) for entry in self.entries]
-        return Findings(entries, self.builtin_errors)
+        columns = [
+            column._replace(others={position: change(finding) for position, finding in column.others.items()})
+            for column in self.columns
+        ]
+        return Findings(columns, self.builtin_errors)
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return sum(len(column.order) for column in self.columns)
 
     @overload
     def __getitem__(self, index: int) -> Finding: ...
@@ -384,12 +415,16 @@ class Findings(Sequence[Finding]):
 
     def __getitem__(self, index: int | slice) -> Finding | Sequence[Finding]:
         if isinstance(index, slice):
-            return Findings(self.entries[index])
-        found = self.entries[index]
-        return found.finding() if isinstance(found, Passed) else found
+            return Findings.of([self[number] for number in range(len(self))[index]])
+        remaining = range(len(self))[index]
+        for column in self.columns:
+            if remaining < len(column.order):
+                return column.finding(column.order[remaining])
+            remaining -= len(column.order)
+        raise IndexError(index)
 
     def __iter__(self) -> Iterator[Finding]:
-        return (entry.finding() if isinstance(entry, Passed) else entry for entry in self.entries)
+        return (column.finding(position) for column in self.columns for position in column.order)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Findings | tuple | list) and tuple(self) == tuple(other)
@@ -591,7 +626,8 @@ class Evaluation(Model):
         if name is None:
             known = ", ".join(f"`{suffix}`" for suffix in _SUFFIXES)
             raise UsageError(f"no format has the suffix `{target.suffix}`", remedy=f"use {known}, or give `format`")
-        target.write_text(self.render(name), encoding="utf-8")
+        with target.open("w", encoding="utf-8") as file:
+            file.writelines(self._write_parts(name))
         return target
 
     def render(self, format: str) -> str:  # noqa: A002  # as the option is called
@@ -600,12 +636,16 @@ class Evaluation(Model):
         Raises:
             UsageError: no format has the name.
         """
+        return "".join(self._write_parts(format))
+
+    def _write_parts(self, name: str) -> Iterator[str]:
         # Reports are a layer above models, and load when one is rendered.
-        formats: Mapping[str, Callable[[Evaluation], str]] = import_module("policyeng.report").FORMATS
-        if format not in formats:
-            remedy = f"the formats are {', '.join(formats)}"
-            raise UsageError(f"no report format is called `{format}`{suggest_nearest(format, formats)}", remedy=remedy)
-        return formats[format](self)
+        report: Any = import_module("policyeng.report")
+        if name not in report.FORMATS:
+            message = f"no report format is called `{name}`{suggest_nearest(name, report.FORMATS)}"
+            raise UsageError(message, remedy=f"the formats are {', '.join(report.FORMATS)}")
+        parts: Iterator[str] = report.write_parts(name, self)
+        return parts
 
     def __repr__(self) -> str:
         counts = {name.rstrip("_"): getattr(self.summary, name) for name in ("fail", "unknown", "error", "pass_")}

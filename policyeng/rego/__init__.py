@@ -19,6 +19,7 @@ from policyeng.rego.thread import EvaluationError, Thread
 from policyeng.rego.values import UNDEFINED
 
 if TYPE_CHECKING:
+    from policyeng.rego.assembly import GeneratedProgram
     from policyeng.rego.linking import compile_modules as compile  # noqa: A004  # rego.compile, as re.compile
     from policyeng.rego.linking import link
     from policyeng.rego.parser import parse_module, parse_query
@@ -31,6 +32,7 @@ __all__ = [
     "Diagnostic",
     "EvaluationError",
     "EvaluationLimits",
+    "GeneratedProgram",
     "MarkedList",
     "MarkedObject",
     "Members",
@@ -50,6 +52,7 @@ __all__ = [
 ]
 
 _LOADED_WHEN_USED = {
+    "GeneratedProgram": ("assembly", "GeneratedProgram"),
     "compile": ("linking", "compile_modules"),
     "link": ("linking", "link"),
     "parse_module": ("parser", "parse_module"),

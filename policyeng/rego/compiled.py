@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import marshal
 import pickle
+from _imp import _fix_co_filename  # type: ignore[attr-defined]  # what importlib calls for moved files
+from collections.abc import Mapping
 from types import CodeType
 from typing import NamedTuple
 
@@ -43,17 +45,30 @@ class Compiled(NamedTuple):
 
     def dump(self) -> bytes:
         """Return it as bytes that only this version of Python reads."""
-        return marshal.dumps((self.code, pickle.dumps(self[1:])))
+        return marshal.dumps((self.code, self.dump_rest()))
+
+    def dump_rest(self) -> bytes:
+        """Return all but the code as bytes that every version of Python reads."""
+        return pickle.dumps(self[1:], protocol=5)
 
     @staticmethod
-    def load(stored: bytes | memoryview) -> Compiled:
+    def load(stored: bytes | memoryview, files: Mapping[str, str] | None = None) -> Compiled:
         """Read the result of `dump`; the bytes must come from a place to which no one else can write.
+
+        Args:
+            stored: the bytes.
+            files: the names that the code gets for its files, by the names with which it was compiled.
 
         Raises:
             ValueError: they are cut off.
         """
         try:
             code, rest = marshal.loads(stored)  # noqa: S302  # code of ours from a private file
-            return Compiled(code, *pickle.loads(rest))  # noqa: S301  # as above
+            compiled = Compiled(code, *pickle.loads(rest))  # noqa: S301  # as above
         except (EOFError, TypeError, pickle.UnpicklingError) as error:
             raise ValueError(f"not a compiled program: {error}") from error
+        if files is not None:
+            # In place: copies of all functions take as long as reading them.
+            for module in compiled.code:
+                _fix_co_filename(module, files.get(module.co_filename, module.co_filename))
+        return compiled

@@ -7,13 +7,14 @@ what a policy contains is a constant with a name (`k3`). The syntax tree of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, TypeVar
 
+from policyeng.rego.assembly import GeneratedModule, GeneratedProgram, assemble
 from policyeng.rego.budget import compile_at, spend
 from policyeng.rego.builtins import NOW, BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
@@ -197,6 +198,11 @@ class Compiler:
         functions = frozenset(node.path for node in self.root.below() if node.is_function)
         names = self.base, self.builtins, self.patterns, self.rules
         return Compiled(code, self.scalars, self.constants, *names, functions, self.parts)
+
+    def generate(self) -> GeneratedProgram:
+        """Return the Python text of every rule, which other versions of Python can compile."""
+        rest = self.compile().dump_rest()
+        return GeneratedProgram([self._generated(text) for text in self.texts.values()], self.written, rest)
 
     def compile_query(self, source: ModuleText, body: Body, variables: dict[str, str]) -> tuple[list[CodeType], str]:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
@@ -607,62 +613,27 @@ class Compiler:
     # Code.
 
     def _code(self, text: _Text) -> CodeType:
-        source = text.source
         try:
-            code = compile("\n".join(text.lines) or "pass", source.file, "exec", dont_inherit=True, optimize=2)
+            return assemble(self._generated(text), self.written)
         except (SyntaxError, RecursionError, SystemError) as error:
             # Only depth is left that Python does not take: blocks in blocks, or a term in a term.
             line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
-            raise _too_deep(source, text.places[line - 1][0]) from error
+            raise _too_deep(text.source, text.places[line - 1][0]) from error
+
+    def _generated(self, text: _Text) -> GeneratedModule:
+        source = text.source
         positions: dict[int, int] = {}
         lines = []
         for start, _ in text.places:
             if start not in positions:
                 positions[start] = source.position(min(start, len(source.text)))[0] if source.text else 1
             lines.append(positions[start])
-        return _relocate(code, lines or [1], self.written)
+        return GeneratedModule(source.file, "\n".join(text.lines), lines)
 
 
 def _too_deep(source: ModuleText, start: int) -> RegoError:
     message = "loops and terms are nested too deeply here; make rules of their own of some"
     return RegoError(Diagnostic("rego_compile_error", message, source, start))
-
-
-def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str]]) -> CodeType:
-    """Put lines and names of the Rego text in the place of those of the generated text.
-
-    Tracebacks, debuggers and coverage read them from the code, whose table of lines is described in CPython's
-    `Objects/locations.md`.
-
-    Args:
-        code: of the generated text.
-        lines: of the Rego text, one for each line of the generated text.
-        written: names of variables in the Rego text, by function and local variable.
-    """
-    known = written.get(code.co_name, {})
-    wanted = {known[name] for name in code.co_varnames if name in known}
-    names: dict[str, None] = {}
-    for name in code.co_varnames:
-        shown = known.get(name, f"_{name}" if name in wanted else name)
-        # Variables of two bodies may have the same name.
-        names[name if shown in names else shown] = None
-    table = bytearray()
-    first = last = lines[code.co_firstlineno - 1]
-    for start, end, line in code.co_lines():
-        found = last if line is None else lines[max(line, 1) - 1]
-        for place in range(start, end, 16):
-            # An entry has at most eight code units, and no columns.
-            table.append(0xE8 | (min(end - place, 16) // 2 - 1))
-            change = (found - last) << 1 if found >= last else (last - found) << 1 | 1
-            while change > 63:
-                table.append(change & 63 | 64)
-                change >>= 6
-            table.append(change)
-            last = found
-    constants = tuple(
-        _relocate(part, lines, written) if isinstance(part, CodeType) else part for part in code.co_consts
-    )
-    return code.replace(co_consts=constants, co_varnames=tuple(names), co_firstlineno=first, co_linetable=bytes(table))
 
 
 def _is_set(node: DataNode) -> bool:
@@ -864,8 +835,8 @@ class _Writer:
         """Write the loop that a body begins with over those members for which its first conditions can be true.
 
         Where `some x in xs` comes before conditions such as `f(x.name) == wanted`, the members of a list that is used
-        several times are found by what `f(x.name)` is for each, so that not each use walks all of them. The conditions
-        are tested all the same.
+        several times are found by what `f(x.name)` is for each, so that not each use walks all of them. Without such a
+        condition, one such as `wanted in f(x.names)` finds them. The conditions are tested all the same.
         """
         member, collection = _loop_of(body[0])
         if member is None or collection is None or member.name in self.bound or not self.is_bound(collection):
@@ -880,6 +851,10 @@ class _Writer:
         if not any(isinstance(wanted, Var) for _, wanted in found):
             given = self.bound.keys()
             found, needed = self.keys_of(body, member.name, given, most=1)
+        how = "matching"
+        if not found:
+            found, needed = self.keys_of(body, member.name, given, most=1, sides_of=_containment)
+            how = "containing"
             if not found:
                 return False
         start = body[0].start
@@ -904,12 +879,17 @@ class _Writer:
         arguments = ", ".join([base, keys, name, *(self.bound[each] for each in free)])
         item = self.fresh()
         others = f"{'ordered_' if self.ordered else ''}values({base})"
-        self.loop(f"for {item} in matching({arguments}) if type({base}) is list else {others}:")
+        self.loop(f"for {item} in {how}({arguments}) if type({base}) is list else {others}:")
         self.bound[member.name] = item
         return True
 
     def keys_of(
-        self, body: Body, member: str, given: AbstractSet[str], most: int | None = None
+        self,
+        body: Body,
+        member: str,
+        given: AbstractSet[str],
+        most: int | None = None,
+        sides_of: Callable[[Expr], Sequence[tuple[Term, Term]]] | None = None,
     ) -> tuple[list[tuple[Term, Term]], Body]:
         """Return what a member and those that a loop looks for must have in common.
 
@@ -918,6 +898,7 @@ class _Writer:
             member: the variable of the loop.
             given: other variables on which what a member has may depend.
             most: of variables that are looked for; any number and constants where it is None.
+            sides_of: returns the two sides of a condition, in each order that counts; by default of a comparison.
 
         Returns:
             Pairs of what a member has and what is looked for, which equal each other, and the expressions that what
@@ -930,8 +911,8 @@ class _Writer:
         for expression in body[1:]:
             if len(found) == most or expression.withs or expression.negated or not isinstance(expression.value, Call):
                 break
-            sides = _sides(expression)
-            for own, other in (sides, sides[::-1]) if sides else ():
+            sides = (sides_of or _sides)(expression)
+            for own, other in sides:
                 if (
                     isinstance(other, Var if most else Scalar | Number | Var)
                     and self.is_bound(other)
@@ -1956,7 +1937,10 @@ class _Writer:
                     return f"({quick} or {codes[0]} is None)" if None in found else quick, "bool"
             if kinds[0] == "str" and kinds[1] in {"list", "set"}:
                 return f"{codes[0]} in {codes[1]}", "bool"
-            return f"is_member({', '.join(codes)})", "bool"
+            found = f"is_member({', '.join(codes)})"
+            if kinds[0] == "str":
+                found = f"({codes[0]} in {codes[1]} if type({codes[1]}) is set else {found})"
+            return found, "bool"
         if name == "internal.member_3":
             return f"is_pair({', '.join(codes)})", "bool"
         if name in _TYPE_CHECKS:
@@ -2048,11 +2032,22 @@ def _loop_of(expression: Expr) -> tuple[Var | None, Ref | None]:
     return member, Ref(item.start, item.end, item.head, item.path[:-1])
 
 
-def _sides(expression: Expr) -> list[Term]:
-    """Return both sides of a comparison with `==`."""
+def _sides(expression: Expr) -> Sequence[tuple[Term, Term]]:
+    """Return both sides of a comparison with `==`, in both orders."""
     value = expression.value
-    is_comparison = isinstance(value, Call) and operator_name(value) == "equal" and len(value.arguments) == 2
-    return value.arguments if isinstance(value, Call) and is_comparison else []
+    if not isinstance(value, Call) or operator_name(value) != "equal" or len(value.arguments) != 2:
+        return ()
+    left, right = value.arguments
+    return (left, right), (right, left)
+
+
+def _containment(expression: Expr) -> Sequence[tuple[Term, Term]]:
+    """Return the collection of `value in collection`, and the value."""
+    value = expression.value
+    if not isinstance(value, Call) or operator_name(value) != "internal.member_2" or len(value.arguments) != 2:
+        return ()
+    contained, collection = value.arguments
+    return ((collection, contained),)
 
 
 def _is_pattern(term: Term) -> bool:

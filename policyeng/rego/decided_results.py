@@ -17,7 +17,16 @@ from policyeng.rego.markers import MARKERS, SCALARS, Cause, MarkedSet, Special, 
 from policyeng.rego.numbers import to_integer
 from policyeng.rego.thread import ERRORS, EvaluationError, Thread
 from policyeng.rego.tracing import RecordedCache, RecordedReads, Recorder, escape, strip
-from policyeng.rego.values import UNDEFINED, Value, WrittenDecimal, WrittenFloat, is_number, sort_key, type_name
+from policyeng.rego.values import (
+    UNDEFINED,
+    Value,
+    WrittenDecimal,
+    WrittenFloat,
+    is_less,
+    is_number,
+    sort_key,
+    type_name,
+)
 
 #: The types of values of which none is a special collection.
 _PLAIN = frozenset((list, dict, set, str))
@@ -153,8 +162,7 @@ def _is_pair(key: Value, value: Value, collection: Value) -> bool:
 def _is_less(left: Value, right: Value) -> bool:
     if {type(left), type(right)} == {markers.Count, int}:
         return bool(left < right)
-    left, right = markers.resolve(left), markers.resolve(right)
-    return bool(sort_key(left) < sort_key(right))
+    return is_less(markers.resolve(left), markers.resolve(right))
 
 
 def _finish(found: Value, base: Value) -> Value:
@@ -205,9 +213,9 @@ def _count(collection: Value) -> Value:
 def _get(container: Value, path: Value, default: Value) -> Value:
     if not isinstance(container, Special) and type(container) is not dict:
         return get_value(markers.resolve(container), path, default)
-    found = container
+    found: Value = container
     for part in markers.resolve(path) if path.__class__ is list else [path]:
-        found = item(found, part)
+        found = found.get(part, UNDEFINED) if type(found) is dict and type(part) is str else item(found, part)
         if found is UNDEFINED:
             return default
     return found
@@ -373,7 +381,9 @@ class MarkedThread(Thread):
     def new_joins(self) -> runtime.Joins:
         """Return what finds members of lists by keys, and those of which a key is not known for every key."""
         # Operations of Python refuse special collections with the last two.
-        return runtime.Joins(self.steps, markers.to_key, (*ERRORS, Undecided, TypeError, AttributeError))
+        return runtime.Joins(
+            self.steps, markers.to_key, _NAMES["values"], (*ERRORS, Undecided, TypeError, AttributeError)
+        )
 
     def load(self, code: Value, compiled: Value) -> None:
         """Define the functions of compiled modules, with builtins that know markers."""

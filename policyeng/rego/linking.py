@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from policyeng.rego.annotations import Annotations
+from policyeng.rego.assembly import GeneratedProgram
 from policyeng.rego.budget import (
     UNLIMITED,
     CompilationLimitError,
@@ -65,13 +66,23 @@ class Linked:
         Raises:
             RegoError: loops are nested too deeply for it, in a reference with very many variables.
         """
+        with _limited(self.limits):
+            return self._handled_compiler().compile()
+
+    def generate(self) -> tuple[GeneratedProgram, GeneratedProgram]:
+        """Return the Python text of the plain form, and of the form that handles markers.
+
+        Raises:
+            RegoError: as for `compile_handled`.
+        """
+        with _limited(self.limits):
+            return self.compiler.renewed(self.checker).generate(), self._handled_compiler().generate()
+
+    def _handled_compiler(self) -> Compiler:
         from policyeng.rego.marker_handling import HandledCompiler  # imported when a document has markers
 
         plain = self.compiler
-        with _limited(self.limits):
-            return HandledCompiler(
-                plain.root, plain.checker, plain.data, inlines=plain.inlines, lenient=plain.lenient
-            ).compile()
+        return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines, lenient=plain.lenient)
 
     def compile_part(self, path: tuple[str | int, ...]) -> list[CodeType]:
         """Return the code that evaluates a part of a set or object alone, where a path leads to one and it is new."""

@@ -416,9 +416,15 @@ class Joins:
     A list of the input is the same in one evaluation after the other; one that an evaluation makes is mostly used once.
     """
 
-    def __init__(self, steps: Steps, to_key: Callable[[Value], Value], errors: tuple[type[BaseException], ...]) -> None:
-        """Take what counts steps, what makes keys, and the errors of functions and keys."""
-        self._steps, self._to_key, self._errors = steps, to_key, errors
+    def __init__(
+        self,
+        steps: Steps,
+        to_key: Callable[[Value], Value],
+        list_values: Callable[[Value], Iterable[Value]],
+        errors: tuple[type[BaseException], ...],
+    ) -> None:
+        """Take what counts steps, what makes keys, what lists a collection, and the errors of functions and keys."""
+        self._steps, self._to_key, self._list_values, self._errors = steps, to_key, list_values, errors
         self._document: Value = None
         # What a place is known by has its identity as long as it is kept here.
         self._seen: dict[tuple[Value, ...], tuple[Value, ...]] = {}
@@ -442,6 +448,25 @@ class Joins:
             function: returns as many values for a member, or `UNDEFINED`.
             given: further arguments of the function.
         """
+        return self._find(base, wanted, function, given, lambda values_: (values_,))
+
+    def containing(
+        self, base: list[Value], wanted: tuple[Value, ...], function: Callable[..., Value], *given: Value
+    ) -> Iterable[Value]:
+        """Return the members of a list, in order, for which a function can return a collection with the wanted value.
+
+        The arguments are those of `matching`; what the function returns is a tuple of the collection.
+        """
+        return self._find(base, wanted, function, given, lambda values_: zip(self._list_values(values_[0])))
+
+    def _find(
+        self,
+        base: list[Value],
+        wanted: tuple[Value, ...],
+        function: Callable[..., Value],
+        given: tuple[Value, ...],
+        spread: Callable[[Value], Iterable[tuple[Value, ...]]],
+    ) -> Iterable[Value]:
         if len(base) < FEWEST_JOINED:
             return base
         place = (function, id(base), *(one if type(one) is str else id(one) for one in given))
@@ -450,7 +475,7 @@ class Joins:
             if place not in self._seen:
                 _keep(self._seen, place, (base, *given))
                 return base
-            known = (self._seen.pop(place), *self._index(base, function, given))
+            known = (self._seen.pop(place), *self._index(base, function, given, spread))
         _keep(self._found, place, known)
         _, found, unsure = known
         try:
@@ -460,9 +485,13 @@ class Joins:
         return [base[position] for position in (sorted([*positions, *unsure]) if unsure else positions)]
 
     def _index(
-        self, base: list[Value], function: Callable[..., Value], given: tuple[Value, ...]
+        self,
+        base: list[Value],
+        function: Callable[..., Value],
+        given: tuple[Value, ...],
+        spread: Callable[[Value], Iterable[tuple[Value, ...]]],
     ) -> tuple[dict[Value, list[int]], list[int]]:
-        """Return the positions of members by a function's result, and of those for which it fails."""
+        """Return the positions of members by what is spread of a function's result, and of those for which it fails."""
         found: dict[Value, list[int]] = {}
         unsure: list[int] = []
         for position, member in enumerate(base):
@@ -470,7 +499,8 @@ class Joins:
             try:
                 values_ = function(member, *given)
                 if values_ is not UNDEFINED:
-                    found.setdefault(self._keys(values_), []).append(position)
+                    for key in {self._keys(parts) for parts in spread(values_)}:
+                        found.setdefault(key, []).append(position)
             except self._errors:
                 # The loop finds out whether it comes so far.
                 unsure.append(position)

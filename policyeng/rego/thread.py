@@ -135,6 +135,7 @@ class Thread:
             "replaced": self._replaced,
             "replaced_call": self._replaced_call,
             "call_replaced": self._call_replaced,
+            "containing": self.joins.containing,
             "matching": self.joins.matching,
             "equal": values.equal,
             "is_less": values.is_less,
@@ -167,7 +168,7 @@ class Thread:
 
     def new_joins(self) -> runtime.Joins:
         """Return what finds members of lists by keys."""
-        return runtime.Joins(self.steps, values.to_key, ERRORS)
+        return runtime.Joins(self.steps, values.to_key, runtime.values, ERRORS)
 
     def load(self, code: Iterable[CodeType], compiled: Compiled) -> None:
         """Define the functions of compiled modules, with their constants and builtins."""

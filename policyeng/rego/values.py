@@ -288,8 +288,16 @@ def sort_key(value: Value) -> tuple[Value, ...]:
 def is_less(left: Value, right: Value) -> bool:
     """Return whether one value is before another."""
     kind = type(left)
-    if kind is type(right) and (kind is str or kind is int):
-        return bool(left < right)
+    if kind is type(right):
+        if kind is str or kind is int:
+            return bool(left < right)
+        if kind is list:
+            for one, other in zip(left, right, strict=False):
+                if is_less(one, other):
+                    return True
+                if is_less(other, one):
+                    return False
+            return len(left) < len(right)
     return sort_key(left) < sort_key(right)
 
 

@@ -54,19 +54,29 @@ _GUARD = re.compile(_BEGINNING + "'")
 
 
 def render(evaluation: Evaluation, *, about: ReportContext | None = None) -> str:
-    """Return a header and the rows, in UTF-8 with CRLF line ends; unprintable characters are JSON escapes.
-
-    The controls of frameworks are a second table below an empty line.
-    """
-    text = "".join(lines(evaluation.findings, about or ReportContext(), headed=True))
-    if evaluation.frameworks:
-        text += "\r\n" + table_text(framework_rows(evaluation))
-    return text
+    """Return the CSV report."""
+    return "".join(write_parts(evaluation, about=about))
 
 
 def render_marked(evaluation: Evaluation, *, about: ReportContext | None = None) -> str:
-    """Return the CSV report with a byte order mark, which Excel needs to detect UTF-8."""
-    return BYTE_ORDER_MARK + render(evaluation, about=about)
+    """Return the CSV report with a byte order mark."""
+    return "".join(write_marked_parts(evaluation, about=about))
+
+
+def write_parts(evaluation: Evaluation, *, about: ReportContext | None = None) -> Iterator[str]:
+    """Yield a header and the rows, in UTF-8 with CRLF line ends; unprintable characters are JSON escapes.
+
+    The controls of frameworks are a second table below an empty line.
+    """
+    yield from lines(evaluation.findings, about or ReportContext(), headed=True)
+    if evaluation.frameworks:
+        yield "\r\n" + table_text(framework_rows(evaluation))
+
+
+def write_marked_parts(evaluation: Evaluation, *, about: ReportContext | None = None) -> Iterator[str]:
+    """Yield the CSV report with a byte order mark, which Excel needs to detect UTF-8."""
+    yield BYTE_ORDER_MARK
+    yield from write_parts(evaluation, about=about)
 
 
 def lines(findings: Iterable[Finding], about: ReportContext, *, headed: bool) -> Iterator[str]:

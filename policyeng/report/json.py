@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 import orjson
@@ -13,10 +12,10 @@ from policyeng.models import (
     POLICY_FIELDS,
     Evaluation,
     Finding,
+    FindingColumn,
     Findings,
     JsonObject,
     Model,
-    Passed,
     SnapshotRef,
     to_bytes,
 )
@@ -30,42 +29,55 @@ _PASSED = '      "outcome": "pass",\n      "denials": [],\n      "unknowns": [],
 
 
 def render(evaluation: Evaluation) -> str:
-    """Return the JSON report; times are in UTC, and unprintable characters are JSON escapes."""
+    """Return the JSON report."""
+    return "".join(write_parts(evaluation))
+
+
+def write_parts(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the JSON report, with the findings of a policy in one part.
+
+    Times are in UTC, and unprintable characters are JSON escapes.
+    """
     times = {"as_of": in_utc(evaluation.as_of), "snapshot": snapshot_in_utc(evaluation.snapshot)}
     frame = dumped(evaluation.model_copy(update={**times, "findings": ()}))
     if not evaluation.findings:
-        return frame
+        yield frame
+        return
     # No string in the frame can match: in JSON, lines end only between tokens.
     before, marker, after = frame.partition('\n  "findings": []')
-    findings = ",\n".join(_findings(Findings.of(evaluation.findings)))
-    return f"{before}{marker[:-1]}\n{findings}\n  ]{after}"
+    yield f"{before}{marker[:-1]}"
+    separator = "\n"
+    subjects: dict[int, tuple[str, str]] = {}
+    for column in Findings.of(evaluation.findings).columns:
+        yield separator
+        yield ",\n".join(_write_findings(column, subjects))
+        separator = ",\n"
+    yield f"\n  ]{after}"
 
 
-def _findings(findings: Findings) -> Iterator[str]:
-    """Yield each finding as JSON; passes are assembled from cached parts, for speed."""
+def _write_findings(column: FindingColumn, subjects: dict[int, tuple[str, str]]) -> Iterator[str]:
+    """Yield each finding of a column as JSON; passes are joined from what they share, which is written once.
 
-    @cache
-    def of_policy(policy: int) -> tuple[str, str]:
-        fields = policies[policy]
-        first, last = ({name: fields[name] for name in names} for names in POLICY_FIELDS)
-        return _render_members(first), _render_members(last)
-
-    @cache
-    def of_subject(subject: int) -> tuple[str, str]:
-        resource, resource_type, owner, location = subjects[subject]
-        names = {"resource": resource, "resourceType": resource_type}
-        return _render_members(names), _render_members({"owner": owner, "location": location})
-
-    passed = [entry for entry in findings.entries if isinstance(entry, Passed)]
-    policies = {id(entry.policy): entry.policy for entry in passed}
-    subjects = {id(entry.subject): entry.subject for entry in passed}
-    for entry in findings.entries:
-        if isinstance(entry, Passed):
-            first, last = of_policy(id(entry.policy))
-            names, rest = of_subject(id(entry.subject))
-            yield f"    {{\n{first},\n{names},\n{_PASSED}{last},\n{rest}\n    }}"
-        else:
-            yield "    " + _text(_expiry_in_utc(entry)).replace("\n", "\n    ")
+    Args:
+        column: the findings.
+        subjects: what was written of subjects, by position.
+    """
+    head = middle = ""
+    for position in column.order:
+        if (finding := column.others.get(position)) is not None:
+            yield "    " + _text(_expiry_in_utc(finding)).replace("\n", "\n    ")
+            continue
+        if not head:
+            first, last = ({name: column.template[name] for name in names} for names in POLICY_FIELDS)
+            head, middle = f"    {{\n{_render_members(first)},\n", f",\n{_PASSED}{_render_members(last)},\n"
+        written = subjects.get(position)
+        if written is None:
+            resource, resource_type, owner, location = column.subjects[position]
+            written = subjects[position] = (
+                _render_members({"resource": resource, "resourceType": resource_type}),
+                _render_members({"owner": owner, "location": location}) + "\n    }",
+            )
+        yield f"{head}{written[0]}{middle}{written[1]}"
 
 
 def _render_members(fields: JsonObject) -> str:

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -326,7 +327,7 @@ class Queue:
         self.require_place()
         self.taken += 1
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(until) if self._free.locked() else nullcontext():  # or it need not wait
                 await self._free.acquire()
         except TimeoutError:
             self.taken -= 1

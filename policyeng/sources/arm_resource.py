@@ -126,6 +126,8 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
 
     A missing `type` is derived from a full ARM id. If `properties` is missing, it is reported as unreadable.
     """
+    if isinstance(entry, dict) and _is_ordinary(entry):
+        return Placed(entry, pointer)
     if not isinstance(entry, dict):
         return Refusal(pointer, f"not an ARM resource: {kind_of(entry)} where an object should be", _SAVE_GET)
     if not entry.keys() <= ENVELOPE and (other := _find_respelled_keys(entry)):
@@ -161,6 +163,32 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
         message = f"`id` has the type `{shortened(type_in_id(identity))}`, but `type` is {format_value(kind)}"
         return Refusal(pointer, message, "correct the one that is wrong")
     return _check_properties(entry if kind else {**entry, "type": type_in_id(identity)}, pointer)
+
+
+def _is_ordinary(entry: JsonObject) -> bool:
+    """Check whether a value is a resource as ARM returns it; this is for speed, and most are."""
+    if not entry.keys() <= ENVELOPE:
+        return False
+    identity, kind = entry.get("id"), entry.get("type")
+    if type(identity) is not str or type(kind) is not str or type(entry.get("properties")) is not dict:
+        return False
+    key, folded = identity.lower(), kind.lower()
+    head, _, tail = key.rpartition("/providers/")
+    own = tail.split("/")
+    return (
+        head.startswith("/")
+        and len(own) > 2
+        and len(own) % 2 == 1
+        and "/".join((own[0], *own[1::2])) == folded
+        and "//" not in key
+        and not key.endswith("/")
+        and key.isascii()
+        and key.isprintable()
+        and " " not in key
+        and "_" not in "".join(entry)
+        and folded not in _PRINTED
+        and not _PLACEHOLDERS.search(key)
+    )
 
 
 def with_top_level_names(entry: JsonObject) -> JsonObject:

@@ -15,6 +15,7 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.engines import EvaluationRequest, Judgement, OpaOptions, Pair, python
 from policyeng.errors import EngineError, UsageError, suggest_nearest
+from policyeng.evaluation.context import request_evaluation
 from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle
@@ -76,7 +77,7 @@ def _find_engines(bundle: Bundle, without: frozenset[str], opa: OpaOptions | Non
     rego = frozenset(policy.id for policy in bundle.policies if policy.rules)
     twins = frozenset(policy.id for policy in bundle.policies if policy.python)
     every: dict[str, Callable[[], Contestant]] = {
-        "embedded": lambda: Contestant("embedded", embedded.version(), embedded.evaluate_embedded, rego),
+        "embedded": lambda: Contestant("embedded", embedded.version(), embedded.evaluate_pairs, rego),
         "opa": lambda: _opa(rego, opa),
         "python": lambda: Contestant("python", platform.python_version(), _by_python, twins),
     }
@@ -95,7 +96,8 @@ def _opa(covers: frozenset[str], options: OpaOptions | None) -> Contestant:
 
 
 def _by_python(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement]:
-    return [python.evaluate_pair(work, pair) for pair in pairs]
+    evaluator = python.PythonEvaluator(work)
+    return [evaluator.evaluate(pair) for pair in pairs]
 
 
 #: The content of a judgement without order: whether it applies, whether it is an error, its parts, and
@@ -165,16 +167,9 @@ def outcome_of(judgement: Judgement) -> str:
 def build_request(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) -> EvaluationRequest:
     """Return the evaluation request for an example: all pairs, except for those that are uncertain."""
     estate = estate_of(snapshot or example.snapshot, bundle.facts)
-    return EvaluationRequest(
-        bundle=bundle,
-        snapshot=estate.view,
-        subjects=[subject.document for subject in estate.subjects],
-        document=estate.document,
-        pairs=[entry.pair for entry in plan(bundle, estate) if not entry.unknowns],
-        parameters=[{**policy.header.defaults, **example.parameters.get(policy.id, {})} for policy in bundle.policies],
-        as_of=example.as_of,
-        **mark_for_bundle(bundle, estate)._asdict(),
-    )
+    parameters = [{**policy.header.defaults, **example.parameters.get(policy.id, {})} for policy in bundle.policies]
+    markings = mark_for_bundle(bundle, estate)
+    return request_evaluation(bundle, estate, plan(bundle, estate), parameters, example.as_of, markings)
 
 
 def evaluate_with_engines(
@@ -218,7 +213,7 @@ def comparisons(
     for pair, judgements in zip(pairs, evaluate_with_engines(work, pairs, contestants), strict=True):
         if any(judgement.is_partial for judgement in judgements.values()):
             continue
-        evaluated = work.subjects[pair.subject]
+        evaluated = work.documents[pair.subject]
         subject = str(evaluated.get("id", "")) if isinstance(evaluated, dict) else ""  # a document may be a list
         yield EngineDifference(bundle.policies[pair.policy].id, subject, tuple(judgements.items()), example)
 

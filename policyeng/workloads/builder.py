@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from policyeng.facts.ids import name_of
-from policyeng.models import DeclaredWorkload, JsonObject, lowered, read_only
+from policyeng.models import DeclaredWorkload, JsonObject, lowered
 from policyeng.named import NamedTuple
 from policyeng.workloads.lookup import (
     ABSENT,
@@ -53,17 +53,20 @@ def of_size(estate: ResourceLookup, size: ResolvedValue[str], absent: str) -> Re
     return ResolvedValue(known.accelerator, presumed=known.accelerator == "none")
 
 
-def of_placement(estate: ResourceLookup, placement: Placement, instance_type: ResolvedValue[str]) -> ResolvedValue[str]:
+def of_placement(
+    estate: ResourceLookup, placement: Placement, find_instance_type: Callable[[], ResolvedValue[str]]
+) -> ResolvedValue[str]:
     """Return the accelerator of a job or batch deployment: its compute's, or on serverless its own instance type's."""
     target, compute = placement.target, placement.compute
     if target.value is None:
         return undecided(target.reason)
     if target.value == "serverless":
+        instance_type = find_instance_type()
         if instance_type.value is None:
             return undecided(instance_type.reason or "serverless work names no instance type", _WITHOUT_FPGA)
         return of_size(estate, instance_type, "")
     if target.value == "kubernetes":
-        return of_instance_type(compute, instance_type)
+        return of_instance_type(compute, find_instance_type())
     if compute is None or target.value not in SIZE_PATHS:
         offered = _WITHOUT_FPGA if target.value in WITHOUT_FPGAS else ()
         return undecided(f"nothing states the size of a `{target.value}` target", offered)
@@ -112,8 +115,8 @@ def _accelerator_keys(reader: Reader, place: Segments) -> dict[str, str]:
     """Return the keys that can request an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
     written = reader.inside(*place).value
     keys = {*(written.body if written else ()), *reader.lost_keys(*place)}
-    names = {key: lowered(key).rpartition("/")[2] for key in sorted(keys)}
-    vendors = {key: "gpu" for key, name in names.items() if "/" in key and (name == "gpu" or name.startswith("mig-"))}
+    names = {key: lowered(key).rpartition("/")[2] for key in sorted(keys) if "/" in key}
+    vendors = {key: "gpu" for key, name in names.items() if name == "gpu" or name.startswith("mig-")}
     return {"gpu": "gpu", "fpga": "fpga"} | vendors
 
 
@@ -127,7 +130,7 @@ def _machine_size(estate: ResourceLookup, compute: Reader) -> ResolvedValue[str]
 
 #: Kinds of work that the documents distinguish, in the order in which a workload lists them.
 FEATURES = ("automl", "pipeline", "designer", "sweep", "distributed")
-_NO = ResolvedValue(False)
+NO = ResolvedValue(False)
 
 
 class RunStep(NamedTuple):
@@ -173,8 +176,9 @@ def documents_of(runs: Sequence[RunStep], additions: Sequence[DeclaredWorkload])
     A declared target is that of every run. A declared feature that no run has is one of all runs, because it is not
     stated of which. `target` is null for `reason`, and so is a feature that cannot be decided.
     """
-    found = {name for run in runs for name, answer in run.features.items() if answer.value}
-    added = {str(feature) for one in additions for feature in one.features} - found
+    added = {str(feature) for one in additions for feature in one.features}
+    if added:
+        added -= {name for run in runs for name, answer in run.features.items() if answer.value}
     targets = [one.target for one in additions]
     return [_document(run, joined(run.target, targets, "target"), added) for run in runs]
 
@@ -185,7 +189,7 @@ def _document(run: RunStep, target: ResolvedValue[str], added: set[str]) -> Json
         "target": target.value,
         "reason": target.reason,
         "computeId": run.compute_id.value,
-        "features": {name: name in added or run.features.get(name, _NO).value for name in FEATURES},
+        "features": {name: name in added or run.features.get(name, NO).value for name in FEATURES},
         "concurrentTrials": run.concurrent_trials.value,
     }
 
@@ -236,9 +240,9 @@ def tags_of(source: Reader, *places: Segments) -> Tags:
         tags = source.at(*place)
         if tags.reason:
             return Tags(ResolvedValue(reason=tags.reason))
-        taken = {lowered(key) for key in written}
-        more = tags.value if isinstance(tags.value, dict) else {}
-        written |= {key: value for key, value in more.items() if lowered(key) not in taken}
+        if isinstance(tags.value, dict):
+            taken = {lowered(key) for key in written}
+            written |= {key: value for key, value in tags.value.items() if not taken or lowered(key) not in taken}
         gaps |= source.gaps_under(*place)
     return Tags(ResolvedValue(written), gaps)
 
@@ -266,28 +270,33 @@ def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]
     up.
     Declared tags do not: a declaration must not loosen what the tags of a resource and its workspace decide.
     """
-    source = draft.source
+    source, arm_id = draft.source, draft.source.id
+    workspace_id = find_workspace(arm_id)
     fields: dict[str, ResolvedValue[object]] = {
-        "/purpose": joined(draft.purpose, [one.purpose for one in additions], "purpose"),
-        "/target": joined(draft.target, [one.target for one in additions], "target"),
+        "/purpose": draft.purpose,
+        "/target": draft.target,
         "/features": _features(draft.features, additions),
-        "/accelerator": joined(draft.accelerator, [one.accelerator for one in additions], "accelerator"),
+        "/accelerator": draft.accelerator,
         "/memoryGiB": draft.memory_gib,
         "/computeId": draft.compute_id,
         **_list_stated_only(additions),
+        "/workspaceId": ResolvedValue(workspace_id).or_reason("the id is in no workspace"),
     }
-    workspace_id = find_workspace(source.id)
+    if additions:
+        fields["/purpose"] = joined(draft.purpose, [one.purpose for one in additions], "purpose")
+        fields["/target"] = joined(draft.target, [one.target for one in additions], "target")
+        fields["/accelerator"] = joined(draft.accelerator, [one.accelerator for one in additions], "accelerator")
     runs = draft.runs or (as_one_run(draft.target, draft.compute_id, draft.features),)
     return _workload(
         {
-            "id": source.id,
+            "id": arm_id,
             "sourceType": source.body.get("type"),
             "workspaceId": workspace_id,
-            "name": name_of(source.id),
-            "sourceId": source.id,
+            "name": name_of(arm_id),
+            "sourceId": arm_id,
             "runs": documents_of(runs, additions),
         },
-        fields | {"/workspaceId": ResolvedValue(workspace_id).or_reason("the id is in no workspace")},
+        fields,
         draft.tags,
     )
 
@@ -324,6 +333,8 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
 
 def _list_stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, ResolvedValue[object]]:
     """Return the fields that ARM has no word for."""
+    if not additions:
+        return {"/cadence": ABSENT, "/model/sizeGiB": ABSENT, "/model/memoryGiB": ABSENT}
     models = [one.model for one in additions if one.model]
     return {
         "/cadence": joined(ABSENT, [one.cadence for one in additions], "cadence"),
@@ -341,12 +352,15 @@ def _features(known: ResolvedValue[tuple[str, ...]], additions: Sequence[Declare
 
 def _workload(fixed: JsonObject, fields: dict[str, ResolvedValue[object]], tags: Tags) -> Workload:
     document: JsonObject = {"type": "workload", **fixed, "model": {}, "tags": tags.written.value}
-    for pointer, answer in fields.items():
+    unreadable, possible = dict[str, str](), dict[str, frozenset[object]]()
+    for pointer, (value, reason, _, among) in fields.items():
         parent, _, key = pointer[1:].rpartition("/")
-        (document[parent] if parent else document)[key] = answer.value
-    unreadable = {pointer: answer.reason for pointer, answer in fields.items() if answer.reason}
+        (document[parent] if parent else document)[key] = value
+        if reason:
+            unreadable[pointer] = reason
+        if among:
+            possible[pointer] = among
     if tags.written.reason:
         unreadable["/tags"] = tags.written.reason
     unreadable |= {f"/tags{pointer}": reason for pointer, reason in tags.gaps.items()}
-    possible = {pointer: answer.among for pointer, answer in fields.items() if answer.among}
-    return Workload(read_only(document), str(fixed["id"]), dict(sorted(unreadable.items())), possible)
+    return Workload(document, str(fixed["id"]), dict(sorted(unreadable.items())), possible)

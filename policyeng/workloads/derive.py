@@ -13,6 +13,7 @@ from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered, to_bytes
 from policyeng.named import NamedTuple
 from policyeng.workloads.builder import (
+    NO,
     RunStep,
     Workload,
     WorkloadDraft,
@@ -31,7 +32,6 @@ from policyeng.workloads.lookup import (
     ABSENT,
     Placement,
     Reader,
-    RecordingLookup,
     ResolvedValue,
     ResourceLookup,
     build_estate,
@@ -43,21 +43,32 @@ from policyeng.workloads.lookup import (
 
 #: Job and step types that are features of the documents' training table. Designer leaves no trace in ARM.
 KINDS = ("automl", "pipeline", "sweep")
+_YES = ResolvedValue(True)
 
 #: The trials of a sweep that states no limit. Source: learn.microsoft.com, "CLI (v2) sweep job YAML schema", `limits`.
 DEFAULT_TRIALS = 1000
 
 
 class JobPart(NamedTuple):
-    """A job, or one step of a pipeline, and its compute."""
+    """A job, or one step of a pipeline.
+
+    Attributes:
+        reference: the compute that it names, or else the pipeline's.
+        earlier: where a job of API version 2021-03-01-preview states its compute and the number and size of its nodes.
+    """
 
     properties: Reader
     reference: ResolvedValue[str]
+    earlier: Reader | None
 
     @property
     def step(self) -> str | None:
         """The key of the step; None for a whole job."""
         return self.properties.base[-1] if self.properties.base != ("properties",) else None
+
+    def instance_type(self) -> ResolvedValue[str]:
+        """Return the instance type that it requests."""
+        return instance_type(self.properties, self.earlier)
 
 
 def job(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
@@ -69,20 +80,21 @@ def job(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
     workspace_id = find_workspace(source.id)
     placed = [(estate.place(part.reference, workspace_id), part) for part in parts.value or ()]
     target = get_agreed([placement.target for placement, _ in placed], "its steps run on").or_reason(parts.reason)
-    accelerators = [of_placement(estate, placement, instance_type(part.properties)) for placement, part in placed]
+    accelerators = [of_placement(estate, placement, part.instance_type) for placement, part in placed]
     computes = get_agreed([compute_id(placement) for placement, _ in placed], "its steps run on")
     kind = source.text("properties", "jobType").or_reason("the jobType is absent")
     runs = tuple(_run(placement, part, kind) for placement, part in placed)
-    lost = as_one_run(undecided(parts.reason), ABSENT, undecided(parts.reason))
+    if not runs:
+        runs = (as_one_run(undecided(parts.reason), ABSENT, undecided(parts.reason)),)
     return WorkloadDraft(
         source=source,
         purpose=ResolvedValue("training", presumed=True),  # ARM does not state the purpose of a job
         target=target,
         accelerator=get_agreed(accelerators, "its steps use").or_reason(parts.reason),
         compute_id=computes if computes.value or not target.reason else undecided(target.reason),
-        features=features_of(runs or (lost,)),
+        features=features_of(runs),
         tags=tags_of(source, ("properties", "tags"), ("tags",)),
-        runs=runs or (lost,),
+        runs=runs,
     )
 
 
@@ -95,18 +107,23 @@ def parts_of(source: Reader) -> ResolvedValue[tuple[JobPart, ...]]:
     if properties.value is None:
         return undecided(properties.reason)
     job_itself = properties.value
-    default = get_first(job_itself.text("settings", "defaultCompute"), compute_of(job_itself))
+    earlier = _find_earlier_compute(job_itself)
+    default = get_first(job_itself.text("settings", "defaultCompute"), _find_reference(job_itself, earlier))
     steps = job_itself.each("jobs")
     if steps.reason:
         return undecided(steps.reason)
     if not steps.value:
-        return ResolvedValue((JobPart(job_itself, default),))
-    return ResolvedValue(tuple(JobPart(step, get_first(compute_of(step), default)) for step in steps.value))
+        return ResolvedValue((JobPart(job_itself, default, earlier.value),))
+    return ResolvedValue(tuple(_step(step, default) for step in steps.value))
 
 
-def compute_of(properties: Reader) -> ResolvedValue[str]:
-    """Return the compute that a job or a step names."""
+def _step(properties: Reader, default: ResolvedValue[str]) -> JobPart:
     earlier = _find_earlier_compute(properties)
+    return JobPart(properties, get_first(_find_reference(properties, earlier), default), earlier.value)
+
+
+def _find_reference(properties: Reader, earlier: ResolvedValue[Reader]) -> ResolvedValue[str]:
+    """Return the compute that a job or a step names."""
     if earlier.value is None:
         return get_first(properties.text("computeId"), undecided(earlier.reason) if earlier.reason else ABSENT)
     on_own_machine = ResolvedValue("local") if earlier.value.at("isLocal").value is True else ABSENT
@@ -114,16 +131,15 @@ def compute_of(properties: Reader) -> ResolvedValue[str]:
 
 
 def _find_earlier_compute(properties: Reader) -> ResolvedValue[Reader]:
-    """Return where a job of API version 2021-03-01-preview states its compute and the number and size of its nodes."""
+    """Return `JobPart.earlier` of a job or a step."""
     stated = properties.at("compute")
     if isinstance(stated.value, dict):
         return properties.inside("compute")
     return undecided(stated.reason) if stated.reason and properties.carried is None else ABSENT
 
 
-def instance_type(properties: Reader) -> ResolvedValue[str]:
+def instance_type(properties: Reader, earlier: Reader | None) -> ResolvedValue[str]:
     """Return the instance type that a run requests: its own, or that of a sweep's trial."""
-    earlier = _find_earlier_compute(properties).value
     return get_first(
         properties.text("resources", "instanceType"),
         properties.text("trial", "resources", "instanceType"),
@@ -135,12 +151,12 @@ def _run(placement: Placement, part: JobPart, job_kind: ResolvedValue[str]) -> R
     step_kind = get_first(part.properties.text("jobType"), part.properties.text("type")) if part.step else ABSENT
     reason = job_kind.reason or step_kind.reason
     kinds = {lowered(kind.value) for kind in (job_kind, step_kind) if kind.value}
-    features = {name: undecided(reason) if reason else ResolvedValue(name in kinds) for name in KINDS}
+    features = {name: undecided(reason) if reason else _YES if name in kinds else NO for name in KINDS}
     return RunStep(
         step=part.step,
         target=placement.target,
         compute_id=compute_id(placement),
-        features={**features, "distributed": _distributed(part.properties)},
+        features={**features, "distributed": _distributed(part.properties, part.earlier)},
         concurrent_trials=_concurrent_trials(part.properties) if features["sweep"].value else ABSENT,
     )
 
@@ -161,9 +177,8 @@ def _concurrent_trials(sweep: Reader) -> ResolvedValue[int]:
     return undecided("the limit of trials is no count") if trials is None else ResolvedValue(trials)
 
 
-def _distributed(run: Reader) -> ResolvedValue[bool]:
+def _distributed(run: Reader, earlier: Reader | None) -> ResolvedValue[bool]:
     """Return whether it has more than one node, or a distribution that is not known to use only one node."""
-    earlier = _find_earlier_compute(run).value
     nodes = get_first(
         run.number("resources", "instanceCount"),
         run.number("trial", "resources", "instanceCount"),
@@ -172,7 +187,7 @@ def _distributed(run: Reader) -> ResolvedValue[bool]:
     distribution = get_first(run.at("distribution"), run.at("trial", "distribution"))
     if nodes.reason or distribution.reason:
         return undecided(nodes.reason or distribution.reason)
-    return ResolvedValue(nodes.value > 1 if nodes.value is not None else bool(distribution.value))
+    return _YES if (nodes.value > 1 if nodes.value is not None else distribution.value) else NO
 
 
 TARGETS = {"aci": "aci", "aks": "aks"}
@@ -241,16 +256,19 @@ def batch_deployment(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
     else:
         default = whole.text("deploymentConfiguration", "settings", "defaultCompute")
         placement = estate.place(get_first(whole.text("compute"), default), find_workspace(source.id))
-    requested = instance_type(whole) if whole else ABSENT
     return WorkloadDraft(
         source=source,
         purpose=ResolvedValue("batch-inference"),
         target=placement.target,
-        accelerator=of_placement(estate, placement, requested),
+        accelerator=of_placement(estate, placement, lambda: _batch_instance_type(whole)),
         compute_id=compute_id(placement),
         features=_component_features(source),
         tags=tags_of(source, ("tags",)),
     )
+
+
+def _batch_instance_type(properties: Reader | None) -> ResolvedValue[str]:
+    return instance_type(properties, _find_earlier_compute(properties).value) if properties else ABSENT
 
 
 def _online_placement(estate: ResourceLookup, source: Reader, kind: ResolvedValue[str]) -> Placement:
@@ -293,7 +311,7 @@ def _online_accelerator(
     if named == "managed" or (named == "azuremlcompute" and not size.absent):
         return of_size(estate, size, "the deployment names no instance type")
     if named == "azuremlcompute":
-        return of_placement(estate, placement, size)
+        return of_placement(estate, placement, lambda: size)
     if named not in ON_KUBERNETES:
         return undecided(placement.target.reason)
     requested = of_containers(source, LIMITS, REQUESTS)
@@ -411,14 +429,15 @@ def _sources(estate: ResourceLookup, additions: Iterable[str]) -> Iterator[str]:
 
 def _derived(estate: ResourceLookup, source: str, additions: Sequence[DeclaredWorkload]) -> Derived | None:
     """Return what one source makes; None for nothing."""
-    lookup = RecordingLookup(estate.resources, estate.facts)
+    queried = set[str]()
+    lookup = ResourceLookup(estate.resources, estate.facts, queried)
     resource = estate.resources.get(source)
     build = _builder(resource)
     if resource is not None and build is not None:
         workloads: tuple[Workload, ...] = (derived_workload(build(lookup, resource), additions),)
     else:
         workloads = tuple(declared_workload(one, lookup) for one in additions)
-    return Derived(workloads, frozenset(lookup.queried)) if workloads else None
+    return Derived(workloads, frozenset(queried)) if workloads else None
 
 
 def _builder(resource: Reader | None) -> Callable[[ResourceLookup, Reader], WorkloadDraft] | None:

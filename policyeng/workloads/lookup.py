@@ -11,7 +11,7 @@ from typing import Generic, Never, TypeVar
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import fold_id, workspace_of
-from policyeng.frozen import field, frozen
+from policyeng.frozen import frozen
 from policyeng.models import Carried, JsonObject, Snapshot, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import keys_of
@@ -52,7 +52,10 @@ def undecided(reason: str, among: Iterable[T_co] = ()) -> ResolvedValue[T_co]:
 
 def get_first(*values: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
     """Return the first answer that is not absent; an absence if all are."""
-    return next((answer for answer in values if not answer.absent), ABSENT)
+    for answer in values:
+        if not answer.absent:
+            return answer
+    return ABSENT
 
 
 def get_agreed(values: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
@@ -61,6 +64,8 @@ def get_agreed(values: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedV
     `subject` begins the reason, as in "the steps run on `a` and `b`". No values at all is an absence.
     """
     values = list(values)
+    if len(values) == 1:
+        return values[0]
     reasons = sorted({answer.reason for answer in values if answer.reason})
     among = [answer.among if answer.reason else frozenset(filter(None, [answer.value])) for answer in values]
     possible = frozenset().union(*among) if all(among) else frozenset()
@@ -157,6 +162,14 @@ class Reader(NamedTuple):
         """Return the JSON value at `path`; null counts as absent."""
         here: object = self.body
         gaps = self.unreadable
+        if not gaps and self.carried is None:
+            for depth, key in enumerate(path):
+                if here is None:
+                    return ABSENT
+                if not isinstance(here, dict):
+                    return undecided(f"{self._pointer(path[:depth])} is not an object")
+                here = here[key] if key in here else _get_any_spelling(here, key)
+            return ABSENT if here is None else ResolvedValue(here)
         if gaps and (gap := gaps.get(_fold_keys(self.base))):
             return undecided(f"{self._pointer(())}: {gap.reason}")
         for depth, key in enumerate(path):
@@ -175,7 +188,7 @@ class Reader(NamedTuple):
         answer = self.at(*path)
         if isinstance(answer.value, str):
             return ResolvedValue(answer.value.strip() or None)
-        return ResolvedValue(reason=self._refusal(answer, path, "a string"))
+        return self._refused(answer, path, "a string")
 
     def number(self, *path: str) -> ResolvedValue[float]:
         """Return the finite number at `path`, also if written as a string, as in examples of ARM."""
@@ -187,22 +200,23 @@ class Reader(NamedTuple):
             return ResolvedValue(value)
         if isinstance(value, float) and math.isfinite(value):
             return ResolvedValue(value)
-        return ResolvedValue(reason=self._refusal(answer, path, "a number"))
+        return self._refused(answer, path, "a number")
 
     def inside(self, *path: str) -> ResolvedValue[Reader]:
         """Return the object at `path`, to be read further."""
         answer = self.at(*path)
         if isinstance(answer.value, dict):
             return ResolvedValue(Reader(answer.value, self.unreadable, (*self.base, *path), self.carried))
-        return ResolvedValue(reason=self._refusal(answer, path, "an object"))
+        return self._refused(answer, path, "an object")
 
     def each(self, *path: str) -> ResolvedValue[tuple[Reader, ...]]:
         """Return every object inside the object at `path`, in the order of its keys; none where it is absent."""
         parent = self.inside(*path)
-        written = {_fold(key) for key in parent.value.body} if parent.value else set()
-        for pointer, gap in self._below(*path):
-            if pointer not in written:  # an object that is left out as a whole
-                return undecided(f"`{pointer_to(*gap.parts)}`: {gap.reason}")
+        if self.unreadable:
+            written = {_fold(key) for key in parent.value.body} if parent.value else set()
+            for pointer, gap in self._below(*path):
+                if pointer not in written:  # an object that is left out as a whole
+                    return undecided(f"`{pointer_to(*gap.parts)}`: {gap.reason}")
         if parent.value is None:
             return undecided(parent.reason) if parent.reason else ResolvedValue(())
         children = [parent.value.inside(key) for key in sorted(parent.value.body)]
@@ -211,11 +225,15 @@ class Reader(NamedTuple):
 
     def gaps_under(self, *path: str) -> Mapping[str, str]:
         """Reason by pointer, relative to `path`, of what is unreadable strictly below it, such as `/environment`."""
+        if not self.unreadable:
+            return {}
         depth = len(self.base) + len(path)
         return {pointer_to(*gap.parts[depth:]): gap.reason for _, gap in self._below(*path)}
 
     def lost_keys(self, *path: str) -> set[str]:
         """Return the keys of the object at `path` at or below which something is unreadable, as they are written."""
+        if not self.unreadable:
+            return set()
         depth = len(self.base) + len(path)
         return {gap.parts[depth] for _, gap in self._below(*path)}
 
@@ -226,8 +244,10 @@ class Reader(NamedTuple):
             if len(pointer) > len(top) and pointer[: len(top)] == top:
                 yield pointer[len(top)], gap
 
-    def _refusal(self, answer: ResolvedValue[object], path: Segments, wanted: str) -> str:
-        return answer.reason if answer.value is None else f"{self._pointer(path)} is not {wanted}"
+    def _refused(self, answer: ResolvedValue[object], path: Segments, wanted: str) -> ResolvedValue[Never]:
+        if answer.value is None:
+            return undecided(answer.reason) if answer.reason else ABSENT
+        return undecided(f"{self._pointer(path)} is not {wanted}")
 
     def _pointer(self, path: Segments) -> str:
         return f"`{pointer_to(*self.base, *path)}`"
@@ -264,9 +284,14 @@ def _fold(key: str) -> str:
 
 def _get_any_spelling(parent: JsonObject, key: str) -> object:
     """Return the value of the first key that is another spelling of one."""
-    folded = _fold(key)
-    alike = sorted([other for other in parent if _fold(other) == folded])
-    return parent[alike[0]] if alike else None
+    other = _find_spellings(tuple(parent)).get(_fold(key))
+    return None if other is None else parent[other]
+
+
+@lru_cache(maxsize=1024)  # many objects have the same keys
+def _find_spellings(keys: tuple[str, ...]) -> dict[str, str]:
+    """Return the first of the keys in each spelling, by what they have in common."""
+    return {_fold(key): key for key in sorted(keys, reverse=True)}
 
 
 def _parsed(text: str) -> float | None:
@@ -316,16 +341,23 @@ class Placement(NamedTuple):
     compute: Reader | None = None
 
 
-@frozen
-class ResourceLookup:
-    """The resources of a snapshot by id, None for deleted ones, with the facts about sizes."""
+class ResourceLookup(NamedTuple):
+    """The resources of a snapshot by id, None for deleted ones, with the facts about sizes.
+
+    Attributes:
+        queried: receives the ids that are looked up, whether they exist or not, unless it is None.
+    """
 
     resources: MutableMapping[str, Reader | None]
     facts: Facts
+    queried: set[str] | None = None
 
     def find(self, arm_id: str) -> Reader | None:
         """Return the resource with this id, compared without case."""
-        return self.resources.get(fold_id(arm_id))
+        key = fold_id(arm_id)
+        if self.queried is not None:
+            self.queried.add(key)
+        return self.resources.get(key)
 
     def of_types(self, arm_types: Iterable[str]) -> dict[str, list[Reader]]:
         """Return the resources of some types, given in lower case.
@@ -335,8 +367,8 @@ class ResourceLookup:
         found: dict[str, list[Reader]] = {arm_type: [] for arm_type in arm_types}
         for resource in self.resources.values():
             named = resource.body.get("type") if resource is not None else None
-            if resource is not None and isinstance(named, str) and lowered(named) in found:
-                found[lowered(named)].append(resource)
+            if resource is not None and isinstance(named, str) and (kind := lowered(named)) in found:
+                found[kind].append(resource)
         return found
 
     def place(self, reference: ResolvedValue[str], workspace_id: str | None) -> Placement:
@@ -361,18 +393,6 @@ class ResourceLookup:
         return Placement(undecided(f"the compute `{written}` is not in the snapshot", TARGETS.values()))
 
 
-@frozen
-class RecordingLookup(ResourceLookup):
-    """An estate that records which ids were looked up, whether they exist or not."""
-
-    queried: set[str] = field(default_factory=set)
-
-    def find(self, arm_id: str) -> Reader | None:
-        """Return the resource with this id, compared without case."""
-        self.queried.add(fold_id(arm_id))
-        return ResourceLookup.find(self, arm_id)
-
-
 def build_estate(snapshot: Snapshot, facts: Facts) -> ResourceLookup:
     """Return the estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
     found: dict[str, Reader | None] = {}
@@ -381,7 +401,8 @@ def build_estate(snapshot: Snapshot, facts: Facts) -> ResourceLookup:
     for body in snapshot.resources:
         arm_id = body.get("id")
         if isinstance(arm_id, str) and (key := fold_id(arm_id)):
-            found[key] = reader(body, gaps.get(key, {}), carried_by_id.get(key))
+            is_whole = key not in gaps and key not in carried_by_id
+            found[key] = Reader(body, _NO_GAPS) if is_whole else reader(body, gaps.get(key, {}), carried_by_id.get(key))
     return ResourceLookup(found, facts)
 
 

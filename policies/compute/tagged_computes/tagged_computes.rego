@@ -27,8 +27,8 @@ deny contains {
 	"actual": settings.at(input.resource, ["tags"]),
 	"expected": "at least one tag",
 } if {
-	not tags.are_unreadable(input.resource)
 	not tags.has_any(input.resource)
+	not tags.are_unreadable(input.resource)
 }
 
 deny contains {
@@ -37,8 +37,8 @@ deny contains {
 	"actual": object.get(input.resource, ["tags", name], null),
 	"expected": "a value",
 } if {
-	not tags.are_unreadable(input.resource)
 	some name in tags.missing(input.resource, input.parameters.required_tags)
+	not tags.are_unreadable(input.resource)
 }
 
 unknown contains {"msg": "the tags are not an object", "path": "/tags"} if tags.are_unreadable(input.resource)

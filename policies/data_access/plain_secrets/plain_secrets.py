@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.words import fold, get_inside, is_blank, trim
+from policyeng.facts.words import fold, get_inside, is_blank, list_stated_keys, trim
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.redaction import MASK, VALUE_EXPECTED, VALUE_FOUND, has_secret_shape, names_secret
@@ -94,20 +94,19 @@ _Found = Iterator[_Text | _Other]
 def plain_secrets(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny each text that is a secret by its shape or by its name; what is masked may be one."""
     for found in _list_texts(given.resource):
-        pointer = "".join(f"/{escaped(key)}" for key in found.place)
         if isinstance(found, _Other):
-            yield Unknown(
-                msg="what is stated here cannot be read, so whether it is a secret is not known", path=pointer
-            )
+            message = "what is stated here cannot be read, so whether it is a secret is not known"
+            yield Unknown(msg=message, path=_pointer_to(found))
         elif trim(found.text) == MASK:
-            yield Unknown(msg="the value is masked, so whether it is a secret is not known", path=pointer)
+            message = "the value is masked, so whether it is a secret is not known"
+            yield Unknown(msg=message, path=_pointer_to(found))
         elif _is_secret(found, given.parameters["ignored_names"]):
-            yield Denial(
-                msg="a secret is in plain text",
-                path=pointer,
-                actual=VALUE_FOUND,
-                expected=VALUE_EXPECTED,
-            )
+            message = "a secret is in plain text"
+            yield Denial(msg=message, path=_pointer_to(found), actual=VALUE_FOUND, expected=VALUE_EXPECTED)
+
+
+def _pointer_to(found: _Text | _Other) -> str:
+    return "".join(f"/{escaped(key)}" for key in found.place)
 
 
 def _is_secret(found: _Text, ignored: Iterable[str]) -> bool:
@@ -172,7 +171,7 @@ def _list_names(holder: JsonObject, key: str) -> list[str]:
     if key == "*":
         return list(holder)
     # What is known here is what is stated, whether or not the format of the input has other keys.
-    known = list(getattr(holder, "known_keys", holder.keys)())
+    known = list_stated_keys(holder)
     if key == "*?":
         return [name for name in known if name not in _WITHOUT_SECRETS and isinstance(holder[name], str)]
     name = key.removesuffix("?")

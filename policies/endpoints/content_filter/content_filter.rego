@@ -66,17 +66,17 @@ filter_policy := ids.named(concat("/", [account_id, "raiPolicies", words.folded(
 
 # The filters that are off.
 off := {filter |
-	some filter in filter_policy.properties.contentFilters
-	is_guarding(filter)
+	some filter in guarding
 	some key in ["enabled", "blocking"]
-	settings.flag(settings.at(filter, [key])) == false
+	settings.flag(filter[key]) == false
 }
+
+guarding := [filter | some filter in filter_policy.properties.contentFilters; is_guarding(filter)]
 
 is_unreadable if settings.unreadable(filter_policy, ["properties", "contentFilters"], "array")
 
 is_unreadable if {
-	some filter in filter_policy.properties.contentFilters
-	is_guarding(filter)
+	some filter in guarding
 	some key in ["enabled", "blocking"]
 	settings.is_unreadable_flag(object.get(filter, key, null))
 }
@@ -93,16 +93,22 @@ is_guarding(filter) if {
 }
 
 is_connected if {
+	account := account_id
 	some connection in input.snapshot.by_type["microsoft.machinelearningservices/workspaces/connections"]
-	some key, named in connection.properties.metadata
-	words.folded(key) == "resourceid"
-	ids.folded(words.folded(named)) == account_id
+	account in accounts_of(connection)
 }
 
 is_connected if {
 	account := ids.named(account_id, input.snapshot.by_id)
+	wanted := host(account.properties.endpoint)
 	some connection in input.snapshot.by_type["microsoft.machinelearningservices/workspaces/connections"]
-	host(connection.properties.target) == host(account.properties.endpoint)
+	host(connection.properties.target) == wanted
+}
+
+# The ids of the accounts that the metadata of a connection names.
+accounts_of(connection) := {ids.folded(words.folded(named)) |
+	some key, named in connection.properties.metadata
+	words.folded(key) == "resourceid"
 }
 
 # The host of a URL in lower case.

@@ -49,11 +49,13 @@ deny contains {
 }
 
 unknown contains {"msg": doubt, "path": "/id"} if {
-	some category in input.parameters.categories
-	some doubt in diagnostics.doubts(is_on(category), input.snapshot.incomplete)
+	some answer in answers_by_category
+	some doubt in diagnostics.doubts(answer, input.snapshot.incomplete)
 }
 
-off := [category | some category in input.parameters.categories; is_on(category) == "no"]
+off := [category | some category in input.parameters.categories; answers_by_category[category] == "no"]
+
+answers_by_category := {category: is_on(category) | some category in input.parameters.categories}
 
 # The logs, as the settings state them, and whether they are kept.
 logs := [{"entry": entry, "answer": answer} |

@@ -34,12 +34,11 @@ from policyeng.engines import engine_version
 from policyeng.errors import BundleError, EngineError, UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, find_scopes, prepare
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot
-from policyeng.evaluation.matching import PlannedPair, Taking, plan, selectors_of
-from policyeng.evaluation.prepared_snapshot import Becomes, Notes, Resource
+from policyeng.evaluation.matching import Taking, selectors_of
+from policyeng.evaluation.prepared_snapshot import Becomes, Notes
 from policyeng.facts.arm_casing import Spellings, as_arm_reads
 from policyeng.facts.ids import fold_id, workspace_of
-from policyeng.frozen import replace
-from policyeng.models import Carried, Document, Exemption, JsonObject, Model, Snapshot, lowered
+from policyeng.models import Carried, Document, Exemption, JsonObject, Model, Resource, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, member
 from policyeng.redaction import masked
 from policyeng.report.phrases import rfc3339
@@ -263,10 +262,10 @@ class Splicing:
             becomes[item.key] = made
         rows = self._snapshot.rows(becomes)
         with self._snapshot.changed(rows, self._snapshot.differences(rows)) as context:
-            yield replace(context, planned=tuple(self._planned(context, {row.position for row in rows.all})))
+            yield context.with_pairs(self._wanted(context, {row.position for row in rows.all}))
 
-    def _planned(self, context: EvaluationContext, changed: Set[int]) -> Iterator[PlannedPair]:
-        """Yield the requested pairs, of unchanged and changed subjects."""
+    def _wanted(self, context: EvaluationContext, changed: Set[int]) -> dict[int, set[int]]:
+        """Return the requested pairs, of unchanged and changed subjects: positions by the number of the policy."""
         wanted = dict[int, set[int]]()
         for at in self._positions | changed:
             subject = context.estate.subjects[at]
@@ -276,7 +275,7 @@ class Splicing:
                 judges = selectors_of(context.bundle.policies[number].header)
                 if any(one.kind == subject.target_type and taking.takes(one) for one in judges):
                     wanted.setdefault(number, set()).add(at)
-        return plan(context.bundle, context.estate, wanted)
+        return wanted
 
 
 def _key(subject: Resource) -> tuple[str, str]:

@@ -35,7 +35,6 @@ from policyeng.models import (
     Findings,
     JsonObject,
     Outcome,
-    Passed,
     Snapshot,
     to_bytes,
 )
@@ -382,25 +381,24 @@ def encode_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
 
 def _encode_findings(findings: Findings) -> Iterator[bytes]:
     """Encode each finding as JSON; those that pass are composed of few different parts."""
-    policies: dict[int, tuple[bytes, bytes]] = {}
     subjects: dict[int, tuple[bytes, bytes]] = {}
-    for entry in findings.entries:
-        if not isinstance(entry, Passed):
-            yield _finding(entry)
-            continue
-        policy, subject = entry
-        of_policy = policies.get(id(policy))
-        if of_policy is None:
-            first, last = (_encode_members({name: policy[name] for name in names}) for names in POLICY_FIELDS)
-            of_policy = policies[id(policy)] = b"{%b," % first, b"%b%b," % (_PASSED, last)
-        of_subject = subjects.get(id(subject))
-        if of_subject is None:
-            names = _encode_members({"resource": subject.resource, "resourceType": subject.resource_type})
-            of_subject = subjects[id(subject)] = (
-                names,
-                _encode_members({"owner": subject.owner, "location": subject.location}) + b"}",
-            )
-        yield of_policy[0] + of_subject[0] + of_policy[1] + of_subject[1]
+    for column in findings.columns:
+        head = middle = b""
+        for position in column.order:
+            if (finding := column.others.get(position)) is not None:
+                yield _finding(finding)
+                continue
+            if not head:
+                first, last = (_encode_members({key: column.template[key] for key in keys}) for keys in POLICY_FIELDS)
+                head, middle = b"{%b," % first, b"%b%b," % (_PASSED, last)
+            encoded = subjects.get(position)
+            if encoded is None:
+                subject = column.subjects[position]
+                encoded = subjects[position] = (
+                    _encode_members({"resource": subject.resource, "resourceType": subject.resource_type}),
+                    _encode_members({"owner": subject.owner, "location": subject.location}) + b"}",
+                )
+            yield head + encoded[0] + middle + encoded[1]
 
 
 def _encode_members(fields: JsonObject) -> bytes:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import chain
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Annotated
 
 import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import print_line
+from policyeng.cli.console import print_parts
 from policyeng.cli.context import find_known
 from policyeng.cli.files import require_directory, write
 from policyeng.cli.option_groups import with_group
@@ -74,7 +71,7 @@ def report(
         meant = run_to_report(history, estate, run)
         if format_.startswith("csv"):
             marked = [BYTE_ORDER_MARK] if format_ == "csv-bom" else []
-            _stream(chain(marked, csv_lines(history, meant, owner_tag=owner_tag)), output)
+            _write_or_print(chain(marked, csv_lines(history, meant, owner_tag=owner_tag)), output)
             return 0
         gathered = reported(history, meant, owner_tag=owner_tag)
         if framework:
@@ -84,23 +81,13 @@ def report(
             evaluation = gathered.evaluation.model_copy(update={"frameworks": results})
             gathered = replace(gathered, evaluation=evaluation)
     printer = ReportPrinter(args, format_, (), group_by)
-    text = printer.render(format_, gathered.evaluation, about=gathered.about, printed=output is None)
-    if output is None:
-        print_line(text.rstrip("\n"))
-    else:
-        write(output, text, "report")
+    parts = printer.write_parts(format_, gathered.evaluation, about=gathered.about, printed=output is None)
+    _write_or_print(parts, output)
     return 0
 
 
-def _stream(texts: Iterable[str], output: Path | None) -> None:
-    """Print a text in parts, or write it atomically to a file; it may be larger than memory."""
+def _write_or_print(parts: Iterator[str], output: Path | None) -> None:
     if output is None:
-        if sys.stdout is not None:
-            sys.stdout.writelines(texts)
-            sys.stdout.flush()
-        return
-    with TemporaryFile() as spooled:
-        spooled.writelines(text.encode() for text in texts)
-        spooled.flush()
-        with mmap(spooled.fileno(), 0, access=ACCESS_READ) as content:
-            write(output, content, "report")
+        print_parts(parts)
+    else:
+        write(output, parts, "report")

@@ -16,7 +16,6 @@ from markupsafe import Markup, escape
 from policyeng import __version__
 from policyeng.later import lazy_pattern
 from policyeng.models import Evaluation, Finding, Findings, Outcome, Severity, relevant_entries
-from policyeng.models.findings import Passed
 from policyeng.report.context import HistoryPoint, PolicyCategory, ReportContext, Since
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import (
@@ -152,8 +151,7 @@ def _scopes(evaluation: Evaluation) -> list[str]:
 def _inputs(evaluation: Evaluation, about: ReportContext) -> list[str]:
     if about.inputs:
         return list(about.inputs)
-    entries = Findings.of(evaluation.findings).entries
-    places = ((entry.subject if isinstance(entry, Passed) else entry).location for entry in entries)
+    places = (reference.location for reference in Findings.of(evaluation.findings).references)
     return sorted({place.file for place in places if place.file})
 
 

@@ -232,11 +232,8 @@ def read_alone(named: Named) -> ChangesRead | None:
     content = named.content or b""
     document = orjson.loads(content)
     require_readable(document, content, named.file)
-    names = [name for name, each in CHANGE_FORMATS.items() if each.detect(document)]
-    if not names or not _ALONE.issuperset(names):
-        return None
-    name = names[0]
-    if find_second(name, document, CHANGE_FORMATS):
+    name = next((name for name, each in CHANGE_FORMATS.items() if each.detect(document)), "")
+    if name not in _ALONE or find_second(name, document, CHANGE_FORMATS):
         return None
     reading = CHANGE_FORMATS[name].read(document)
     if reading.refusals or reading.remarks or reading.truncated or len(reading.resources) > 1:

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 from policyeng.bundle import Policy
 from policyeng.bundle.header import PARAMETER, WORKSPACE, fits
-from policyeng.evaluation.prepared_snapshot import Resource, estate_of
+from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.summary import by_pair
 from policyeng.facts.times import moment
-from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
+from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Resource, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of
 from policyeng.verify.generators.estates import TAG_VALUES, TAGS
 from policyeng.verify.generators.json_mutations import (

@@ -14,11 +14,11 @@ from policyeng.bundle.header import WORKSPACE
 from policyeng.evaluation import EvaluationContext
 from policyeng.evaluation.matching import plan, selectors_of
 from policyeng.evaluation.pointers import has_value, values_at
-from policyeng.evaluation.prepared_snapshot import Resource, estate_of
+from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.summary import by_pair
 from policyeng.evaluation.tracing import Differences, rows_of, touched_pairs
 from policyeng.facts.ids import fold_id, workspace_of
-from policyeng.models import WORKSPACE_TYPE, Finding, JsonObject, Model, Snapshot, lowered
+from policyeng.models import WORKSPACE_TYPE, Finding, JsonObject, Model, Resource, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of, list_index, member
 from policyeng.testing.observed_reads import observe
 from policyeng.verify.generators.estates import copied_object
@@ -56,7 +56,7 @@ def list_selected(trial: Trial, policy: Policy) -> list[Resource]:
     """Return the resources of an example that a policy selects, even those to which it then does not apply."""
     estate = estate_of(trial.snapshot, trial.bundle.facts)
     alone = trial.bundle.only([policy])
-    return [estate.subjects[entry.pair.subject] for entry in plan(alone, estate)]
+    return [estate.subjects[position] for column in plan(alone, estate) for position in column.all()]
 
 
 class Attempt(NamedTuple):
@@ -268,9 +268,7 @@ def _find_violations(trial: Trial) -> Violation | None:
         return None
     before, after = trial.prepared, trial.ready(_with(trial.snapshot, changes))
     rows = list(rows_of(before.estate.subjects, after.estate.subjects))
-    wanted: dict[int, list[int]] = {}
-    for entry in before.planned:
-        wanted.setdefault(entry.pair.policy, []).append(entry.pair.subject)
+    wanted = {column.policy: column.all() for column in before.planned}
     touched = touched_pairs(before, trial.example.as_of, wanted, Differences(rows, before.estate.view))
     # Whether a policy selects a changed resource is decided before it reads anything.
     changed = {lowered(side.reported_id) for row in rows for side in (row.before, row.after) if side is not None}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from random import Random
-from typing import Annotated
+from typing import Annotated, NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
 import orjson
@@ -20,13 +20,15 @@ from policyeng.bundle.cases import Baselines, baselines_of, read_cases, required
 from policyeng.bundle.header import Verdict
 from policyeng.bundle.manifest import bundle_yaml
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import EvaluationRequest, Judgement, run_engine
+from policyeng.engines import Judgement, evaluate_pairs
 from policyeng.engines.embedded import checked_types
+from policyeng.engines.request import SKIPPED
 from policyeng.errors import BundleError, PolicyengError
-from policyeng.evaluation.matching import PlannedPair, plan
+from policyeng.evaluation.context import request_evaluation
+from policyeng.evaluation.matching import PlannedColumn, plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Unknown, lowered
 from policyeng.processes import processes, processors
 from policyeng.report.junit import add_case, junit_text, set_counts
 from policyeng.testing.reports import text_of_lines
@@ -41,6 +43,14 @@ from policyeng.verify.mutation.rego import Mutant, rank
 _ORDER = ("fail", "unknown", "not_judged", "pass")
 
 
+class _PlannedPair(NamedTuple):
+    """A policy and a subject by position; it is not evaluated if it has unknowns."""
+
+    policy: int
+    subject: int
+    unknowns: tuple[Unknown, ...]
+
+
 @dataclass(frozen=True)
 class _PreparedTest:
     """A case with its prepared snapshot, and the pairs of the unchanged header."""
@@ -48,7 +58,7 @@ class _PreparedTest:
     prepared: PreparedCase
     estate: PreparedSnapshot
     parameters: list[JsonObject]
-    planned: list[PlannedPair]
+    planned: list[_PlannedPair]
     judgement: Judgement
 
 
@@ -121,15 +131,16 @@ class Examination:
         return expected == "fail" and prepared.case.path is not None and prepared.case.path not in paths
 
 
-def _planned(bundle: Bundle, estate: PreparedSnapshot, identity: str) -> list[PlannedPair]:
+def _planned(bundle: Bundle, estate: PreparedSnapshot, identity: str) -> list[_PlannedPair]:
     """Return the pairs that a case is about, in the order of their findings."""
     subjects = estate.subjects
     entries = [
-        entry
-        for entry in plan(bundle, estate)
-        if lowered(subjects[entry.pair.subject].reported_id) == lowered(identity)
+        _PlannedPair(column.policy, position, column.undecided.get(position, ()))
+        for column in plan(bundle, estate)
+        for position in column.all()
+        if lowered(subjects[position].reported_id) == lowered(identity)
     ]
-    return sorted(entries, key=lambda entry: subjects[entry.pair.subject].reported_id)
+    return sorted(entries, key=lambda entry: subjects[entry.subject].reported_id)
 
 
 def _outcome(judgement: Judgement) -> str:
@@ -141,7 +152,7 @@ def _evaluate_pairs(
     estate: PreparedSnapshot,
     as_of: datetime,
     parameters: list[JsonObject],
-    planned: Sequence[PlannedPair],
+    planned: Sequence[_PlannedPair],
 ) -> Judgement:
     """Return the first judgement of a mutant on the resource of a case."""
     for entry in planned:
@@ -150,23 +161,15 @@ def _evaluate_pairs(
         judgement = _evaluate_pair(mutant, estate, as_of, parameters, entry)
         if judgement.applies:
             return judgement
-    return Judgement(applies=False)
+    return SKIPPED
 
 
 def _evaluate_pair(
-    mutant: Bundle, estate: PreparedSnapshot, as_of: datetime, parameters: list[JsonObject], entry: PlannedPair
+    mutant: Bundle, estate: PreparedSnapshot, as_of: datetime, parameters: list[JsonObject], entry: _PlannedPair
 ) -> Judgement:
-    work = EvaluationRequest(
-        bundle=mutant,
-        snapshot=replace(estate.view),  # without values that policies cached in it
-        subjects=[subject.document for subject in estate.subjects],
-        document=estate.document,
-        pairs=[entry.pair],
-        parameters=parameters,
-        as_of=as_of,
-        **mark_for_bundle(mutant, estate)._asdict(),
-    )
-    return run_engine(work)[0]
+    planned = [PlannedColumn(entry.policy, [entry.subject])]
+    request = request_evaluation(mutant, estate, planned, parameters, as_of, mark_for_bundle(mutant, estate))
+    return evaluate_pairs(request)[entry.policy][0]
 
 
 class LawTrials:

@@ -13,13 +13,14 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.bundle.header import TargetType
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import EvaluationRequest, Judgement, run_engine
+from policyeng.engines import Judgement, run_engine
 from policyeng.errors import BundleError
-from policyeng.evaluation.matching import PlannedPair, plan
+from policyeng.evaluation.context import request_evaluation
+from policyeng.evaluation.matching import PlannedColumn, plan
 from policyeng.evaluation.pointers import value_at
-from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle
-from policyeng.models import Denial, JsonObject, Snapshot, Unknown, lowered
+from policyeng.models import Denial, JsonObject, Resource, Snapshot, Unknown, lowered
 from policyeng.verify.satisfiability.classes import Assignment, ClassEstates, described
 
 
@@ -108,9 +109,9 @@ class PreparedEstate:
 
     evaluator: Evaluator
     estate: PreparedSnapshot
-    planned: Sequence[PlannedPair]
+    planned: Sequence[PlannedColumn]
     _made: dict[str, Any] = field(default_factory=dict)
-    _failed: list[PlannedPair] = field(default_factory=list)
+    _failed: list[PlannedColumn] = field(default_factory=list)
 
     def subjects_of(self, about: TargetType) -> frozenset[int]:
         """Return the positions of the subjects that certainly meet an entry of `judges`."""
@@ -123,54 +124,45 @@ class PreparedEstate:
     def passes(self, as_of: datetime) -> bool:
         """Check whether a snapshot that passes all policies without a clock passes the others at a moment."""
         policies = self.evaluator.bundle.policies
-        in_rego = [entry for entry in self._clocked if policies[entry.pair.policy].rules]
-        in_python = [entry for entry in self._clocked if not policies[entry.pair.policy].rules]
+        in_rego = [column for column in self._clocked if policies[column.policy].rules]
+        in_python = [column for column in self._clocked if not policies[column.policy].rules]
         # The last failing policy probably fails again, and Python costs less than Rego; the order is only for speed.
-        for entries in (self._failed, in_python, in_rego):
-            failing = self._evaluate(entries, as_of).failing if entries else {}
+        for columns in (self._failed, in_python, in_rego):
+            failing = self._evaluate(columns, as_of).failing if columns else {}
             if failing:
-                self._failed[:] = [entry for entry in entries if policies[entry.pair.policy].id in failing]
+                self._failed[:] = [column for column in columns if policies[column.policy].id in failing]
                 return False
         return True
 
     @cached_property
-    def _clocked(self) -> list[PlannedPair]:
+    def _clocked(self) -> list[PlannedColumn]:
         """The pairs of the policies that may depend on the clock."""
         policies, timeless = self.evaluator.bundle.policies, self.evaluator.timeless
-        return [entry for entry in self.planned if policies[entry.pair.policy].id not in timeless]
+        return [column for column in self.planned if policies[column.policy].id not in timeless]
 
-    def _evaluate(self, entries: Sequence[PlannedPair], as_of: datetime) -> Verdicts:
+    def _evaluate(self, planned: Sequence[PlannedColumn], as_of: datetime) -> Verdicts:
+        bundle, subjects = self.evaluator.bundle, self.estate.subjects
+        markings = mark_for_bundle(bundle, self.estate)
+        request = request_evaluation(bundle, self.estate, planned, self.evaluator.parameters, as_of, markings)
         failing: dict[str, list[BlockingReason]] = {}
-        evaluated = set()
-        for entry, judgement in self._run_policies(entries, as_of):
-            if judgement.applies:
-                evaluated.add(entry.pair.subject)
-                subject, policy = (
-                    self.estate.subjects[entry.pair.subject],
-                    self.evaluator.bundle.policies[entry.pair.policy].id,
-                )
-                if found := _reasons(judgement):
-                    reasons = [
-                        BlockingReason(policy, subject.reported_id, subject.target_type, reason) for reason in found
-                    ]
-                    failing.setdefault(policy, []).extend(reasons)
-        return Verdicts(failing, frozenset(evaluated))
-
-    def _run_policies(self, entries: Sequence[PlannedPair], as_of: datetime) -> list[tuple[PlannedPair, Judgement]]:
-        undecided = [entry for entry in entries if not entry.unknowns]
-        work = EvaluationRequest(
-            bundle=self.evaluator.bundle,
-            snapshot=replace(self.estate.view),  # values that policies cached in it can depend on the clock
-            subjects=[subject.document for subject in self.estate.subjects],
-            document=self.estate.document,
-            pairs=[entry.pair for entry in undecided],
-            parameters=self.evaluator.parameters,
-            as_of=as_of,
-            made=self._made,
-            **mark_for_bundle(self.evaluator.bundle, self.estate)._asdict(),
+        evaluated = {position for column in planned for position in column.undecided}
+        undecided = [
+            (column.policy, position, Judgement(unknowns=unknowns))
+            for column in planned
+            for position, unknowns in column.undecided.items()
+        ]
+        columns = run_engine(replace(request, made=self._made))
+        evaluated.update(*((*column.passes, *column.others) for column in columns))
+        others = (
+            (column.policy, position, judgement) for column in columns for position, judgement in column.others.items()
         )
-        decided = [(entry, Judgement(unknowns=entry.unknowns)) for entry in entries if entry.unknowns]
-        return [*decided, *zip(undecided, run_engine(work), strict=True)]
+        for number, position, judgement in (*undecided, *others):
+            subject, policy = subjects[position], bundle.policies[number].id
+            failing.setdefault(policy, []).extend(
+                BlockingReason(policy, subject.reported_id, subject.target_type, reason)
+                for reason in _reasons(judgement)
+            )
+        return Verdicts(failing, frozenset(evaluated))
 
 
 def _reasons(judgement: Judgement) -> Sequence[Denial | Unknown]:
