@@ -114,6 +114,47 @@ def test_equal_members_are_distinguished_from_others(opa: Path) -> None:
     assert find_differences(opa, calls) == []
 
 
+def draw_spellings(chance: Random) -> list[str]:
+    """Draw ways to write one large number, or numbers whose floats have the same bits."""
+    digits, exponent = chance.randrange(1, 10 ** chance.randrange(1, 20)), chance.randrange(1, 30)
+    exact = digits * 10**exponent
+    near = str(exact + chance.choice((-1, 1)))
+    return [
+        str(exact),
+        near,
+        f"{digits}e{exponent}",
+        f"{digits}.0e{exponent}",
+        f"{digits}0e{exponent - 1}",
+        f"{exact:e}",
+    ]
+
+
+def test_a_number_equals_itself_however_it_is_written(opa: Path, tmp_path: Path) -> None:
+    """A literal, what is read and what is computed compare as in OPA, and keep their texts."""
+    chance = seeded(70)
+    rules = []
+    for index in range(effort(150, 1000)):
+        left, right = chance.choices(draw_spellings(chance), k=2)
+        texts = f"x := {left}\ny := {right}\nz := y + 0\nr := json.unmarshal({json.dumps(left)})"
+        checks = "x == y, x == z, z == x, x != z, x < z, z < x, r == z, r >= y, [x] == [z], {x: 1} == {z: 1}, z in [x]"
+        rules.append(f"r{index} := [{checks}, json.marshal([x, y, r])] if {{\n{texts}\n}}\n")
+    text = f"package n\n{''.join(rules)}"
+    (tmp_path / "n.rego").write_text(text)
+    command = [str(opa), "eval", "--format", "json", "--data", str(tmp_path / "n.rego"), "data.n"]
+    output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    theirs = json.loads(output)["result"][0]["expressions"][0]["value"]
+    ours = rego.compile({"n.rego": text}).query("data.n")
+    assert {name: (rules[int(name[1:])], value) for name, value in ours.items() if value != theirs[name]} == {}
+    assert len(ours) == len(rules)
+
+
+def test_a_computed_integer_is_found_under_a_literal() -> None:
+    """Keys of objects and members of sets are equal where their numbers are."""
+    rules = 'one := count({70.0e23, 7e24, 7e24 + 0})\nby_key := {70.0e23: "a"}[7000000000000000000000000]'
+    value = rego.compile({"n.rego": f"package n\n{rules}\n"}).query("data.n")
+    assert value == {"one": 1, "by_key": "a"}
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

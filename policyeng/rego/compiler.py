@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from decimal import Decimal
 from types import CodeType
 from typing import Any, TypeVar
 
@@ -49,7 +48,7 @@ from policyeng.rego.syntax import (
     walk_terms,
 )
 from policyeng.rego.tree import DataNode, path_text
-from policyeng.rego.values import UNDEFINED, Value, WrittenFloat, equal, make_set, to_key
+from policyeng.rego.values import UNDEFINED, Value, WrittenDecimal, WrittenFloat, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
 _DEEPEST = 12
@@ -255,7 +254,7 @@ class Compiler:
 
     def scalar(self, value: Value) -> str:
         """Return the name of a scalar."""
-        if type(value) in {Decimal, WrittenFloat}:
+        if type(value) in {WrittenDecimal, WrittenFloat}:
             return self.constant(value)
         key = (type(value), value)
         name = self.scalar_names.get(key)

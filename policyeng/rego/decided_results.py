@@ -17,7 +17,16 @@ from policyeng.rego.markers import MARKERS, SCALARS, Cause, MarkedSet, Special, 
 from policyeng.rego.numbers import to_integer
 from policyeng.rego.thread import ERRORS, EvaluationError, Thread
 from policyeng.rego.tracing import RecordedCache, RecordedReads, Recorder, escape, strip
-from policyeng.rego.values import UNDEFINED, Value, WrittenFloat, is_less, is_number, sort_key, type_name
+from policyeng.rego.values import (
+    UNDEFINED,
+    Value,
+    WrittenDecimal,
+    WrittenFloat,
+    is_less,
+    is_number,
+    sort_key,
+    type_name,
+)
 
 #: The types of values of which none is a special collection.
 _PLAIN = frozenset((list, dict, set, str))
@@ -322,7 +331,7 @@ LENIENT: dict[str, Callable[..., Value]] = {
     "is_array": _is_kind(list),
     "is_boolean": _is_kind(bool),
     "is_null": _is_kind(NoneType),
-    "is_number": _is_kind(int, float, WrittenFloat, Decimal),
+    "is_number": _is_kind(int, float, WrittenFloat, Decimal, WrittenDecimal),
     "is_object": _is_kind(dict),
     "is_set": _is_kind(set),
     "is_string": _is_kind(str),

@@ -16,14 +16,14 @@ from functools import partial
 from typing import Any, NoReturn
 
 from policyeng.rego import runtime, values
-from policyeng.rego.values import UNDEFINED, Value, ValueKey, WrittenFloat, from_key
+from policyeng.rego.values import UNDEFINED, Value, ValueKey, WrittenDecimal, WrittenFloat, from_key
 
 #: The pointer and the reason of something that is not known.
 Cause = tuple[str, str]
 #: Where an operation of Python refuses a marker with an error of its own.
 NEEDED: Cause = ("", "an operation needs a value that is not known")
 
-SCALARS = frozenset((str, int, float, WrittenFloat, bool, type(None), Decimal))
+SCALARS = frozenset((str, int, float, WrittenFloat, bool, type(None), Decimal, WrittenDecimal))
 #: The types of values that are not known: `UnknownValue` and its subclasses.
 MARKERS: set[type] = set()
 _MISSING = object()

@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 from math import isfinite
 
-from policyeng.rego.values import Value, WrittenFloat, number_text
+from policyeng.rego.values import Value, WrittenDecimal, WrittenFloat, number_text
 
 _MANTISSA_BITS = 64
 #: OPA reads and prints numbers in time that grows with their exponent; nothing a policy needs is beyond this.
@@ -53,7 +53,9 @@ def parse_number(text: str) -> Value:
 def read_number(text: str) -> Value:
     """Read a number as `parse_number` does, with its text where it is not what is written for the number."""
     number = parse_number(text)
-    return WrittenFloat(text) if type(number) is float and number_text(number) != text else number
+    if type(number) is Decimal:
+        return WrittenDecimal(text)
+    return WrittenFloat(text) if isinstance(number, float) and number_text(number) != text else number
 
 
 def from_decimal(exact: Decimal) -> Value:
@@ -65,7 +67,10 @@ def from_decimal(exact: Decimal) -> Value:
     if exact and abs(exact.adjusted()) > LARGEST_EXPONENT:
         raise NumberTooLargeError(f"the number {exact:.3e} is out of range")
     near = float(exact)
-    return near if isfinite(near) and Decimal(repr(near)) == exact else exact
+    if not isfinite(near) or Decimal(repr(near)) != exact:
+        return exact
+    # A plain float equals the integer that its bits are; what is shown may be another.
+    return WrittenFloat(number_text(near)) if near.is_integer() and near != exact else near
 
 
 def to_fraction(value: Value) -> fractions.Fraction:

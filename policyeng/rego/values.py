@@ -2,7 +2,8 @@
 
 A null is None, a boolean a bool, a string a str, an array a list, an object a dict, a set a set. A number is an int
 of any size, a float, which means the decimal number that its `repr` shows, or a Decimal where a float does not show
-the same digits. A `WrittenFloat` also has the text that it was read from. Nothing ever changes a value once it is made.
+the same digits. A `WrittenFloat` and a `WrittenDecimal` also have the text that they were read from. Nothing ever
+changes a value once it is made.
 
 Members of sets and keys of objects are in a hashable form: a string, a number or null is itself, everything else is a
 `ValueKey`.
@@ -24,6 +25,8 @@ _ESCAPED_MARKUP = re.compile("[<>&\u2028\u2029]")
 class WrittenFloat(float):
     """A float that was written otherwise than floats are, such as `1.50` or `1e3`, and is written so again.
 
+    A float whose bits are another integer than its `repr` shows, such as `1e23`, is one as well.
+
     Attributes:
         text: how it was written.
     """
@@ -32,18 +35,96 @@ class WrittenFloat(float):
     text: str
 
     def __new__(cls, text: str) -> WrittenFloat:
-        """Read it from a text that `repr` of a float shows the same number for."""
+        """Read it from a text for which `repr` of a float shows the same number."""
         number = super().__new__(cls, text)
         number.text = text
         return number
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the decimal numbers; as an integer of Python, `7e24` is the number that its bits are."""
+        return bool(to_decimal(self) == to_decimal(other))
+
+    def __ne__(self, other: object) -> bool:
+        """Return the opposite of equality, which `float` would decide by its bits."""
+        return not self == other
+
+    def __lt__(self, other: Value) -> bool:
+        """Order as `__eq__` compares."""
+        return bool(to_decimal(self) < to_decimal(other))
+
+    def __gt__(self, other: Value) -> bool:
+        """Order as `__eq__` compares."""
+        return bool(to_decimal(self) > to_decimal(other))
+
+    def __hash__(self) -> int:
+        """Return what an equal integer has, or an equal float where no integer is."""
+        return hash(to_decimal(self)) if self.is_integer() else super().__hash__()
 
     def __reduce__(self) -> tuple[type[WrittenFloat], tuple[str]]:
         """Keep the text in a copy."""
         return WrittenFloat, (self.text,)
 
 
+class WrittenDecimal(Decimal):
+    """A number with more digits than a float, which is written as it was.
+
+    Attributes:
+        text: how it was written.
+    """
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> WrittenDecimal:
+        """Read it from a text."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the decimal numbers; `Decimal` would compare with the bits of a float."""
+        return super().__eq__(to_decimal(other))
+
+    def __ne__(self, other: object) -> bool:
+        """Return the opposite of equality."""
+        return not self == other
+
+    def __lt__(self, other: Value) -> bool:
+        """Order as `__eq__` compares."""
+        return super().__lt__(to_decimal(other))
+
+    def __gt__(self, other: Value) -> bool:
+        """Order as `__eq__` compares."""
+        return super().__gt__(to_decimal(other))
+
+    def __hash__(self) -> int:
+        """Return what an equal number has."""
+        return super().__hash__()
+
+    def __reduce__(self) -> tuple[type[WrittenDecimal], tuple[str]]:
+        """Keep the text in a copy."""
+        return WrittenDecimal, (self.text,)
+
+
+def to_decimal(value: Value) -> Value:
+    """Return the decimal number that a float means; anything else is itself."""
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
 #: The order of the types of values.
-_RANKS = {type(None): 0, bool: 1, int: 2, float: 2, WrittenFloat: 2, Decimal: 2, str: 3, list: 6, dict: 7, set: 8}
+_RANKS = {
+    type(None): 0,
+    bool: 1,
+    int: 2,
+    float: 2,
+    WrittenFloat: 2,
+    Decimal: 2,
+    WrittenDecimal: 2,
+    str: 3,
+    list: 6,
+    dict: 7,
+    set: 8,
+}
 _NAMES = {
     type(None): "null",
     bool: "boolean",
@@ -51,13 +132,14 @@ _NAMES = {
     float: "number",
     WrittenFloat: "number",
     Decimal: "number",
+    WrittenDecimal: "number",
     str: "string",
     list: "array",
     dict: "object",
     set: "set",
 }
-_PLAIN_KEYS = frozenset((str, int, float, WrittenFloat, Decimal, type(None)))
-_NUMBERS = frozenset((int, float, WrittenFloat, Decimal))
+_PLAIN_KEYS = frozenset((str, int, float, WrittenFloat, Decimal, WrittenDecimal, type(None)))
+_NUMBERS = frozenset((int, float, WrittenFloat, Decimal, WrittenDecimal))
 
 
 class Undefined(dict[Any, Any]):
@@ -193,7 +275,7 @@ def sort_key(value: Value) -> tuple[Value, ...]:
     kind = type(value)
     rank = _RANKS[kind]
     if kind is float or kind is WrittenFloat:
-        return rank, Decimal(repr(value))
+        return rank, to_decimal(value)
     if kind is list:
         return rank, tuple(map(sort_key, value))
     if kind is dict:
@@ -230,8 +312,8 @@ def number_text(value: Value) -> str:
     """Return a number as OPA writes it."""
     if type(value) is int:
         return str(value)
-    if type(value) is WrittenFloat:
-        return value.text
+    if type(value) is WrittenFloat or type(value) is WrittenDecimal:
+        return str(value.text)
     text = repr(value) if type(value) is float else str(value).lower()
     mantissa, separator, exponent = text.partition("e")
     if not separator:
@@ -263,7 +345,7 @@ def to_json(value: Value, *, written: bool = False) -> Value:
 
     Args:
         value: what to convert.
-        written: leave each `WrittenFloat` as it is, which few writers of JSON know.
+        written: leave each `WrittenFloat` and `WrittenDecimal` as it is, which few writers of JSON know.
     """
     kind = type(value)
     if kind is list:
@@ -272,7 +354,9 @@ def to_json(value: Value, *, written: bool = False) -> Value:
         return [to_json(item, written=written) for item in members(value)]
     if kind is dict:
         return {_json_key(from_key(key)): to_json(value[key], written=written) for key in ordered_keys(value)}
-    return float(value) if kind is WrittenFloat and not written else value
+    if written:
+        return value
+    return float(value) if kind is WrittenFloat else Decimal(value) if kind is WrittenDecimal else value
 
 
 def _json_key(key: Value) -> str:
