@@ -14,9 +14,9 @@ from pathlib import Path
 
 from benchmarks.estates import document
 from benchmarks.preparing import AS_OF, whole_bundle
+from policyeng import evaluate
 from policyeng.bundle import Bundle
 from policyeng.engines import run_engine
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.context import prepare
 from policyeng.named import NamedTuple
 from policyeng.sources import load_snapshot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,15 @@ from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spr
 from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
 from policyeng.frozen import field, frozen
-from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem, SettingChange
+from policyeng.models import AppliedSettings, Blame, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
 from policyeng.sources.discovery import FileWalk
 
 if TYPE_CHECKING:
+    from policyeng.admission import AdmissionOptions
     from policyeng.bundle import Verification
+    from policyeng.engines import OpaOptions
+    from policyeng.evaluation import EvaluationOptions
 
 #: Settings without effect on findings and decisions; some contain URLs with secrets.
 _ELSEWHERE = ("store", "expect", "estates", "notify")
@@ -89,6 +93,38 @@ class EvaluationSetup:
     settings: Settings
     problems: Sequence[Problem] = ()
     applied: AppliedSettings = field(default_factory=AppliedSettings)
+
+    def options(
+        self, as_of: datetime, engine: str = "embedded", opa: OpaOptions | None = None, jobs: int = 1
+    ) -> EvaluationOptions:
+        """Return the options for evaluations at a time; the problems of the exemption files are not among them."""
+        from policyeng.evaluation import EvaluationOptions  # not every command evaluates
+
+        return EvaluationOptions(
+            as_of,
+            self.exemptions,
+            self.parameters,
+            engine,
+            opa,
+            jobs,
+            self.settings.fail_on,
+            self.settings.strict_unknown,
+        )
+
+    def admission_options(
+        self,
+        as_of: datetime,
+        engine: str = "embedded",
+        opa: OpaOptions | None = None,
+        *,
+        blame: Blame = Blame.TOUCHED,
+        standing: bool = False,
+    ) -> AdmissionOptions:
+        """Return the options for decisions at a time; `blame` applies if the settings do not set it."""
+        from policyeng.admission import AdmissionOptions  # few commands decide
+
+        settings, options = self.settings, self.options(as_of, engine, opa)
+        return AdmissionOptions(**vars(options), modes=settings.modes, blame=settings.blame or blame, standing=standing)
 
 
 def load_resources(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -15,7 +15,8 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.engines.embedded import compile_rego
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.evaluation import evaluate, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate, prepare
+from policyeng.frozen import replace
 from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Problem, Severity, Snapshot, Unknown
 from policyeng.sources import DEFAULT_MAX_BYTES
 from policyeng.sources.discovery import Named
@@ -137,16 +138,12 @@ class Worker:
     Attributes:
         bundle: the result of `pack_bundle`.
         build: the policyeng version of the driver.
-        parameters: by policy id, including those of the profile.
+        options: with the parameters of the profile.
     """
 
     bundle: bytes = field(repr=False)
     build: str
-    as_of: datetime
-    exemptions: tuple[Exemption, ...]
-    parameters: Mapping[str, JsonObject]
-    fail_on: Severity
-    strict_unknown: bool
+    options: EvaluationOptions
     max_bytes: int
 
     def __call__(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
@@ -173,22 +170,10 @@ class Worker:
         bundle = _opened(self.bundle)
         if snapshot is None:
             missing = Problem(level="error", message="the row holds no snapshot", place=name)
-            return self._evaluated(bundle, Snapshot(), [missing])
+            return evaluate(bundle, Snapshot(), replace(self.options, problems=[missing]))
         content = snapshot.encode() if isinstance(snapshot, str) else snapshot
         read = read_inputs([Named(name, None)], stdin=content, max_bytes=self.max_bytes, **bundle.wanted)
-        return self._evaluated(bundle, read.snapshot, read.problems)
-
-    def _evaluated(self, bundle: Bundle, snapshot: Snapshot, problems: Iterable[Problem]) -> Evaluation:
-        return evaluate(
-            bundle,
-            snapshot,
-            as_of=self.as_of,
-            exemptions=self.exemptions,
-            parameters=self.parameters,
-            fail_on=self.fail_on,
-            strict_unknown=self.strict_unknown,
-            problems=problems,
-        )
+        return evaluate(bundle, read.snapshot, replace(self.options, problems=read.problems))
 
 
 def evaluate_table(
@@ -235,17 +220,10 @@ def evaluate_table(
     given = parameters_of(bundle, profile, parameters)
     prepare(bundle, Snapshot(), given)  # errors are reported here, not once per worker
     compile_rego(bundle)
-    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-    worker = Worker(
-        bundle=pack_bundle(bundle),
-        build=__version__,
-        as_of=moment,
-        exemptions=tuple(exemptions),
-        parameters=given,
-        fail_on=Severity(fail_on),
-        strict_unknown=strict_unknown,
-        max_bytes=max_bytes,
+    options = EvaluationOptions(
+        as_of, tuple(exemptions), given, fail_on=Severity(fail_on), strict_unknown=strict_unknown
     )
+    worker = Worker(pack_bundle(bundle), __version__, replace(options, as_of=options.moment), max_bytes)
     name, snapshot = frame[_quoted(name_column)], frame[_quoted(snapshot_column)]
     pairs = frame.select(name.cast("string").alias("name"), snapshot.alias("snapshot"))
     return pairs.mapInArrow(worker, ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items()))

@@ -8,8 +8,9 @@ from pathlib import Path
 import orjson
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_prepared, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
 from policyeng.models import ReadOnlyDict, Snapshot
 from policyeng.verify.generators.examples import Examples
 from tests.bundles import snapshot, workspace, write

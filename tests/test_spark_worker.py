@@ -16,7 +16,7 @@ from policyeng import __version__
 from policyeng.bundle import load_bundle
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.errors import UsageError
-from policyeng.models import Severity
+from policyeng.evaluation import EvaluationOptions
 from policyeng.spark import COLUMNS, Worker
 from tests.bundles import deny_when, rego, workspace, write
 
@@ -26,9 +26,7 @@ def worker(tmp_path: Path) -> Worker:
     """One with a policy."""
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("input.resource.properties.x == 1"))}))
     as_of = datetime(2026, 6, 1, tzinfo=UTC)
-    return Worker(
-        pack_bundle(bundle), __version__, as_of, (), {}, Severity.LOW, strict_unknown=False, max_bytes=1 << 20
-    )
+    return Worker(pack_bundle(bundle), __version__, EvaluationOptions(as_of), max_bytes=1 << 20)
 
 
 def batches(count: int, size: int) -> Iterator[pa.RecordBatch]:

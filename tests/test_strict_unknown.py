@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import policyeng
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.summary import apply_baseline
 from policyeng.models import Evaluation, Exemption, Outcome, Problem, Severity
 from policyeng.report.phrases import describe_exit_code
@@ -121,7 +121,7 @@ def test_a_baseline_knows_what_could_not_be_decided_before(bundle: Bundle) -> No
     failed = workspace("unsure", n=2)
 
     def against(evaluation: Evaluation, baseline: Evaluation, *, strict: bool = True) -> Evaluation:
-        return apply_baseline(evaluation, baseline, strict_unknown=strict)
+        return apply_baseline(evaluation.model_copy(update={"strict_unknown": strict}), baseline)
 
     same = against(before, before)
     assert same.exit_code == 0
@@ -142,7 +142,7 @@ def test_a_failure_is_not_known_by_the_words_of_what_was_undecided(tmp_path: Pat
     before, after = evaluated(bundle, workspace("a")), evaluated(bundle, workspace("a", n=2))
 
     assert [before.findings[0].outcome, after.findings[0].outcome] == [Outcome.UNKNOWN, Outcome.FAIL]
-    assert apply_baseline(after, before, strict_unknown=True).exit_code == 1
+    assert apply_baseline(after.model_copy(update={"strict_unknown": True}), before).exit_code == 1
 
 
 def test_the_verdict_states_what_decided(bundle: Bundle, tmp_path: Path) -> None:

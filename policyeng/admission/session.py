@@ -26,14 +26,22 @@ from policyeng.admission.changes import (
     index_resources,
     prepare_changes,
 )
-from policyeng.admission.decide import AdmissionOptions, decided_wholly, find_scopes
-from policyeng.admission.decision import DecisionHeader, DecisionThreshold, decided, find_new_problems, with_problems
+from policyeng.admission.decide import decided_wholly, find_scopes
+from policyeng.admission.decision import (
+    AdmissionOptions,
+    DecisionHeader,
+    DecisionThreshold,
+    decided,
+    find_new_problems,
+    with_problems,
+)
 from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
 from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.changing_snapshot import Edits
 from policyeng.evaluation.prepared_snapshot import Becomes
 from policyeng.facts.ids import fold_id, scopes_of, workspace_of
+from policyeng.frozen import replace
 from policyeng.models import BundleRef, Change, Decision, EngineRef, JsonObject, Snapshot, SnapshotRef
 from policyeng.sources import ChangesRead
 
@@ -135,14 +143,13 @@ class AdmissionSession:
                 self.bundle,
                 self.snapshot,
                 read.changes,
-                options,
-                self.parameters,
+                replace(options, parameters=self.parameters or {}),
                 before=earlier.before,
                 remembered=earlier.remembered,
             )
         if not read.problems and not read.ledger:
             return decision
-        return with_problems(decision, read.problems, read.ledger, strict_unknown=options.strict_unknown)
+        return with_problems(decision, read.problems, read.ledger, options)
 
     def list_effective(
         self, changes: Sequence[Change], before: Sequence[Change], remembered: Sequence[Change]

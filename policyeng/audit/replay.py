@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from policyeng.audit.records import AuditRun, RunPart
-from policyeng.audit.runner import RunOptions, evaluate_stored
+from policyeng.audit.runner import evaluate_stored
 from policyeng.audit.store.tables import (
     PartRow,
     digest_span_states,
@@ -19,6 +19,7 @@ from policyeng.audit.store.tables import (
 )
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version
+from policyeng.evaluation import EvaluationOptions
 from policyeng.models import Snapshot, Summary
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
@@ -80,7 +81,7 @@ def replay(store: ReplayedHistory, run: AuditRun, opa: OpaOptions | None = None)
         EngineError: the engine does not answer.
     """
     bundle = store.bundle(run)
-    options = RunOptions(
+    options = EvaluationOptions(
         as_of=run.as_of,
         exemptions=run.exemptions,
         engine=run.engine.name,
@@ -105,7 +106,7 @@ def replay(store: ReplayedHistory, run: AuditRun, opa: OpaOptions | None = None)
 
 
 def _replay_part(
-    store: ReplayedHistory, row: PartRow, bundle: Bundle, options: RunOptions
+    store: ReplayedHistory, row: PartRow, bundle: Bundle, options: EvaluationOptions
 ) -> tuple[PartRow, list[Difference]]:
     """Return the replayed part, and where it differs."""
     head, findings = store.head_and_findings(row)

@@ -42,20 +42,20 @@ from policyeng.evaluation import (
     EvaluationOptions,
     added,
     conclude,
+    evaluate,
     evaluate_pairs,
-    evaluate_prepared,
     prepare,
 )
 from policyeng.evaluation.findings import order_of
 from policyeng.exemptions import in_force_of, place_of, unused
-from policyeng.frozen import field, frozen, replace
+from policyeng.frozen import frozen, replace
 from policyeng.models import (
     BundleRef,
     EngineRef,
     Evaluation,
+    FailureCriteria,
     Finding,
     Findings,
-    JsonObject,
     LedgerEntry,
     Outcome,
     Problem,
@@ -129,17 +129,6 @@ def decode_key(basis: ReuseKey | None, grounds: str) -> str:
 
 
 @frozen
-class RunOptions(EvaluationOptions):
-    """The options for evaluating the parts of a run.
-
-    Attributes:
-        parameters: by policy id, values that replace the defaults.
-    """
-
-    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
-
-
-@frozen
 class EvaluatedPart:
     """The result of a part.
 
@@ -158,19 +147,6 @@ class EvaluatedPart:
     exempting: frozenset[Problem] | None = None
     basis: ReuseKey | None = None
     ledger: tuple[LedgerEntry, ...] = ()
-
-
-def options_of(active: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> RunOptions:
-    """Return the options for evaluating parts at a clock; one without a time zone is in UTC."""
-    return RunOptions(
-        as_of=as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC),
-        exemptions=active.exemptions,
-        engine=engine,
-        opa=opa,
-        fail_on=active.settings.fail_on,
-        strict_unknown=active.settings.strict_unknown,
-        parameters=active.parameters,
-    )
 
 
 class Before(NamedTuple):
@@ -201,7 +177,9 @@ class Resumed:
 
 
 @uncollected()
-def read_and_evaluate(source: PartSource | Collected | Resumed, bundle: Bundle, options: RunOptions) -> EvaluatedPart:
+def read_and_evaluate(
+    source: PartSource | Collected | Resumed, bundle: Bundle, options: EvaluationOptions
+) -> EvaluatedPart:
     """Read a part if necessary, and evaluate it, or the policies that have to be evaluated again.
 
     Raises:
@@ -214,7 +192,9 @@ def read_and_evaluate(source: PartSource | Collected | Resumed, bundle: Bundle, 
     return evaluate_part(part, bundle, options, source.before if is_same else None)
 
 
-def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> EvaluatedPart:
+def evaluate_part(
+    part: Collected, bundle: Bundle, options: EvaluationOptions, before: Before | None = None
+) -> EvaluatedPart:
     """Evaluate a part; with an earlier evaluation, only the policies that read the clock.
 
     Raises:
@@ -273,22 +253,23 @@ def _find_clock_policies(prepared: EvaluationContext, found: Findings) -> frozen
     return frozenset((*(bundle.policies[number].id for number in planned if bundle.clocked[number]), *_failing(found)))
 
 
-def ids_in_force(options: RunOptions, policies: Sequence[Policy]) -> tuple[str, ...]:
+def ids_in_force(options: EvaluationOptions, policies: Sequence[Policy]) -> tuple[str, ...]:
     """Return the ids of the exemptions that are active at the clock."""
     return tuple(one.id for one in in_force_of(options.exemptions, policies, options.as_of)[0])
 
 
-def find_used_exemptions(options: RunOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
+def find_used_exemptions(options: EvaluationOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
     """Return the ids of the exemptions that cover a finding of a part, from its problems of exemptions."""
     idle = {problem.place for problem in exempting}
     active, _ = in_force_of(options.exemptions, bundle.policies, options.as_of)
     return tuple(sorted(entry.id for entry in active if place_of(entry) not in idle))
 
 
-def evaluate_stored(snapshot: Snapshot, bundle: Bundle, options: RunOptions, problems: Sequence[Problem]) -> Evaluation:
+def evaluate_stored(
+    snapshot: Snapshot, bundle: Bundle, options: EvaluationOptions, problems: Sequence[Problem]
+) -> Evaluation:
     """Evaluate a stored snapshot. Return the evaluation without the problems of exemptions."""
-    prepared = prepare(bundle, snapshot, options.parameters)
-    return separate_exemption_problems(evaluate_prepared(prepared, replace(options, problems=problems)))[0]
+    return separate_exemption_problems(evaluate(bundle, snapshot, replace(options, problems=problems)))[0]
 
 
 def separate_exemption_problems(evaluation: Evaluation) -> tuple[Evaluation, frozenset[Problem]]:
@@ -326,7 +307,9 @@ class EarlierRun:
         grounds: the digest of what all parts of this run share; see `ReuseKey`.
     """
 
-    def __init__(self, store: Store, last: AuditRun | None, bundle: Bundle, grounds: str, options: RunOptions) -> None:
+    def __init__(
+        self, store: Store, last: AuditRun | None, bundle: Bundle, grounds: str, options: EvaluationOptions
+    ) -> None:
         """Use the parts of the last run, if any."""
         self._store, self._options, self.grounds = store, options, grounds
         self._as_of = last.as_of if last else options.as_of
@@ -391,12 +374,12 @@ class EarlierRun:
         return self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
 
 
-def _problems_of_exemptions(options: RunOptions, bundle: Bundle, used: Sequence[str]) -> Iterator[Problem]:
+def _problems_of_exemptions(options: EvaluationOptions, bundle: Bundle, used: Sequence[str]) -> Iterator[Problem]:
     active, problems = in_force_of(options.exemptions, bundle.policies, options.as_of, bundle.idle)
     yield from (*problems, *unused(active, used))
 
 
-def digest_grounds(policies: bytes, options: RunOptions) -> str:
+def digest_grounds(policies: bytes, options: EvaluationOptions) -> str:
     """Return the digest of the stored policies, the options, and the code of the engine."""
     stated = {
         "policies": digest_of(policies),
@@ -417,7 +400,7 @@ def evaluate_parts(
     sources: Iterable[PartSource | Collected | Resumed | EvaluatedPart],
     bundle: Bundle,
     policies: bytes,
-    options: RunOptions,
+    options: EvaluationOptions,
     jobs: int,
 ) -> Iterator[EvaluatedPart]:
     """Read and evaluate parts, in order.
@@ -454,7 +437,7 @@ class _PartEvaluator:
     """What a process evaluates parts with, from its start."""
 
     policies: bytes
-    options: RunOptions
+    options: EvaluationOptions
 
     @cached_property
     def bundle(self) -> Bundle:
@@ -506,9 +489,9 @@ class PartTotals:
             problems.append(Problem(level="error", message=message))
         return problems + sorted(self._exempting or (), key=lambda problem: (problem.place, problem.message))
 
-    def exit_code(self, problems: Iterable[Problem], *, strict_unknown: bool) -> int:
+    def exit_code(self, problems: Iterable[Problem], criteria: FailureCriteria) -> int:
         """Return the exit code of the run, as of `check` of all parts."""
-        is_undecided = leaves_undecided(self.ledger, strict_unknown=strict_unknown)
+        is_undecided = leaves_undecided(self.ledger, criteria)
         return max(self._exit_code, 2 * any(problem.level == "error" for problem in problems), int(is_undecided))
 
 
@@ -541,7 +524,8 @@ def run_estate(
         StoreError: the estate is being audited already, or the store reports an error.
         EngineError: the bundle does not compile, or the engine does not answer.
     """
-    started, options = datetime.now(UTC), options_of(setup, as_of, engine, opa)
+    started, options = datetime.now(UTC), setup.options(as_of, engine, opa)
+    options = replace(options, as_of=options.moment)
     policies, tally = pack_bundle(setup.bundle), PartTotals()
     with start_run(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)
@@ -575,7 +559,7 @@ def _warn_about_earlier_clock(last: AuditRun | None, as_of: datetime) -> Iterato
 def _run(
     estate: EstateSettings,
     setup: EvaluationSetup,
-    options: RunOptions,
+    options: EvaluationOptions,
     tally: PartTotals,
     started: datetime,
     warnings: Sequence[Problem],
@@ -596,7 +580,7 @@ def _run(
         exemptions=tuple(in_force_of(options.exemptions, bundle.policies, options.as_of)[0]),
         fail_on=options.fail_on,
         strict_unknown=options.strict_unknown,
-        exit_code=tally.exit_code(problems, strict_unknown=options.strict_unknown),
+        exit_code=tally.exit_code(problems, options),
         summary=added(tally.summaries),
         parts=tally.parts,
         problems=problems,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from policyeng import cache
 from policyeng.bundle import Bundle
@@ -24,9 +24,9 @@ from policyeng.cli.report_options import ReportOptions
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.facts.coverage import ledger_of
-from policyeng.frozen import frozen
+from policyeng.frozen import frozen, replace
 from policyeng.models import Evaluation, Snapshot
 from policyeng.ownership import OWNER_TAG
 from policyeng.sources import DocumentContext, FileWalk, read_inputs
@@ -56,11 +56,11 @@ class CheckRequest:
 
 @frozen
 class CheckOutcome:
-    """An evaluation and its inputs; `options` are the arguments to pass to `evaluate` to repeat it."""
+    """An evaluation and its inputs; `options` are for repeating it in this process, without the problems of reading."""
 
     bundle: Bundle
     snapshot: Snapshot
-    options: Mapping[str, Any]
+    options: EvaluationOptions
     evaluation: Evaluation
 
 
@@ -97,18 +97,9 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     for line in reading_lines(read.read, ledger_of(snapshot), show_skipped=args.show_skipped):
         print_line(line, error=True)
     with show_progress("evaluating", "pairs"):
-        options: dict[str, Any] = {
-            "as_of": request.as_of,
-            "exemptions": setup.exemptions,
-            "parameters": setup.parameters,
-            "engine": request.engine,
-            "opa": request.opa,
-            "fail_on": settings.fail_on,
-            "strict_unknown": settings.strict_unknown,
-        }
-        evaluation = evaluate(
-            setup.bundle, snapshot, **options, jobs=args.jobs, problems=(*read.problems, *setup.problems)
-        )
+        options = setup.options(request.as_of, request.engine, request.opa)
+        problems = (*read.problems, *setup.problems)
+        evaluation = evaluate(setup.bundle, snapshot, replace(options, jobs=args.jobs, problems=problems))
         evaluation = evaluation.model_copy(update={"settings": setup.applied})
         if frameworks:
             from policyeng.cli.controls import with_frameworks
@@ -121,7 +112,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     if earlier is not None:
         from policyeng.evaluation.summary import apply_baseline
 
-        evaluation = apply_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+        evaluation = apply_baseline(evaluation, earlier)
     return CheckOutcome(setup.bundle, snapshot, options, evaluation)
 
 

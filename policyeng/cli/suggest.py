@@ -22,7 +22,7 @@ from policyeng.verify.shrinking import Minimised, failing, minimize, text_of
 def print_suggestions(checked: CheckOutcome, format_: str) -> None:
     """Print the edits as text or JSON, and errors on standard error."""
     evaluation, snapshot, options = checked.evaluation, checked.snapshot, checked.options
-    suggester = Suggester(checked.bundle, snapshot, evaluation.as_of, options["parameters"], options["exemptions"])
+    suggester = Suggester(checked.bundle, snapshot, evaluation.as_of, options.parameters, options.exemptions)
     failing = [finding for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
     with show_progress("searching for edits", "findings"):
         found = [
@@ -50,7 +50,7 @@ def print_minimised(checked: CheckOutcome, request: CheckRequest, settings: Sett
         return checked.evaluation.exit_code
     chosen, *others = policies
     _require_resources(checked.bundle, chosen)
-    found = minimize(checked.bundle, checked.snapshot, chosen, partial(evaluate, **checked.options))
+    found = minimize(checked.bundle, checked.snapshot, chosen, partial(evaluate, options=checked.options))
     if found is None:
         reason = f"`{chosen}` does not fail if the resources are converted to a native snapshot"
         raise InputError(reason, remedy="reduce the input by hand")

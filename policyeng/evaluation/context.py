@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from policyeng._performance import uncollected
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import read_only_parameters
-from policyeng.engines import EvaluationRequest, OpaOptions
+from policyeng.engines import EvaluationRequest
 from policyeng.evaluation.input_warnings import list_classifications, unknown_classifications
 from policyeng.evaluation.matching import PlannedColumn, plan
 from policyeng.evaluation.normalization import with_known_names
@@ -19,7 +19,7 @@ from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.evaluation.unknown_markers import NO_MARKINGS, Markings, mark_for_bundle
 from policyeng.facts.coverage import is_whole
 from policyeng.frozen import field, frozen, replace
-from policyeng.models import Exemption, JsonObject, Problem, Resource, Severity, Snapshot
+from policyeng.models import JsonObject, Resource, Snapshot
 from policyeng.rego.clock import Clock
 
 
@@ -125,22 +125,3 @@ def prepare(
 
 #: The number of pairs that take longer to evaluate than a process takes to start and to return the findings.
 PAIRS_OF_A_PROCESS = 12_000
-
-
-@frozen
-class EvaluationOptions:
-    """The options of an evaluation; see the arguments of `policyeng.evaluation.evaluate`."""
-
-    as_of: datetime
-    exemptions: Sequence[Exemption] = ()
-    engine: str = "embedded"
-    opa: OpaOptions | None = None
-    jobs: int = 1
-    fail_on: Severity = Severity.LOW
-    strict_unknown: bool = False
-    problems: Sequence[Problem] = ()
-
-    @property
-    def moment(self) -> datetime:
-        """The evaluation time in UTC."""
-        return self.as_of.astimezone(UTC) if self.as_of.tzinfo else self.as_of.replace(tzinfo=UTC)

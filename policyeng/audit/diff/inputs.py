@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
@@ -17,18 +17,16 @@ from policyeng.audit.records import AuditRun, History
 from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.facts.ids import fold_id
 from policyeng.models import (
     BundleRef,
     EngineRef,
     Evaluation,
-    Exemption,
     Finding,
     JsonObject,
     Outcome,
     Problem,
-    Severity,
     Snapshot,
     SnapshotRef,
     Summary,
@@ -167,57 +165,32 @@ class State:
     """Everything that findings depend on.
 
     Attributes:
-        parameters: by policy id, values that replace the defaults.
-        problems: of reading.
+        options: `problems` are those of reading.
     """
 
     bundle: Bundle
     snapshot: Snapshot
-    as_of: datetime
-    exemptions: Sequence[Exemption] = ()
-    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
-    engine: str = "embedded"
-    opa: OpaOptions | None = None
-    problems: Sequence[Problem] = ()
+    options: EvaluationOptions
 
     @cached_property
     def filled(self) -> Mapping[str, JsonObject]:
         """The parameters by policy id, including defaults."""
-        values = parameters_of(self.bundle, self.parameters)
+        values = parameters_of(self.bundle, self.options.parameters)
         return {policy.id: given for policy, given in zip(self.bundle.policies, values, strict=True)}
 
-
-@dataclass(frozen=True, slots=True)
-class ComparisonThreshold:
-    """The findings that fail a comparison, as for `check`."""
-
-    fail_on: Severity = Severity.LOW
-    strict_unknown: bool = False
+    def with_options(self, **changes: Any) -> State:
+        """Return a state with other values for some options."""
+        return replace(self, options=replace(self.options, **changes))
 
 
-#: Every failure that has no exemption.
-ANY = ComparisonThreshold()
-
-
-def evaluate_state(state: State, gate: ComparisonThreshold = ANY) -> Evaluation:
+def evaluate_state(state: State) -> Evaluation:
     """Evaluate a state.
 
     Raises:
         UsageError: a parameter is unknown or does not match its schema, or the engine is unknown.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    return evaluate(
-        state.bundle,
-        state.snapshot,
-        as_of=state.as_of,
-        exemptions=state.exemptions,
-        parameters=state.parameters,
-        engine=state.engine,
-        opa=state.opa,
-        fail_on=gate.fail_on,
-        strict_unknown=gate.strict_unknown,
-        problems=state.problems,
-    )
+    return evaluate(state.bundle, state.snapshot, state.options)
 
 
 class FindingKey(NamedTuple):
@@ -299,15 +272,9 @@ class Stored:
     def of(self, snapshot: Snapshot, as_of: datetime | None = None) -> State:
         """Return a snapshot with the policies and options of the run, at its clock or another."""
         run = self.run
-        return State(
-            self.bundle,
-            snapshot,
-            as_of or run.as_of,
-            run.exemptions,
-            run.parameters,
-            run.engine.name,
-            self._opa if run.engine.name == "opa" else None,
-        )
+        opa = self._opa if run.engine.name == "opa" else None
+        options = EvaluationOptions(as_of or run.as_of, run.exemptions, run.parameters, run.engine.name, opa)
+        return State(self.bundle, snapshot, options)
 
 
 class Readings:

@@ -9,6 +9,7 @@ import orjson
 from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError
 from policyeng.evaluation import evaluate
+from policyeng.frozen import replace
 from policyeng.models import (
     AppliedSettings,
     Blame,
@@ -39,6 +40,9 @@ _REMEDY = (
     'send a resource, an id, `{"operation": ...}`, a list of them, what-if output, a plan, or any of that as '
     '`{"change": ..., "state": ...}`'
 )
+
+#: The options of a request that replace settings of the server.
+_CRITERIA = ("fail_on", "strict_unknown")
 
 
 def decided(service: Service, request: RouteRequest) -> RouteResponse:
@@ -113,6 +117,8 @@ def report_on_document(service: Service, request: RouteRequest) -> RouteResponse
     setup = service.setup.current
     content, options = _read_request(request)
     exemptions, problems = _exemptions(options, setup)
+    requested = {name: value for name in _CRITERIA if (value := getattr(options, name)) is not None}
+    criteria = replace(setup.options(options.as_of or request.at), exemptions=exemptions, **requested)
     read = read_inputs(
         ["-"],
         from_format=options.from_,
@@ -121,24 +127,14 @@ def report_on_document(service: Service, request: RouteRequest) -> RouteResponse
         context=normalize_context(options.scope, options.workspace, {}),
         **setup.bundle.wanted,
     )
-    settings, strict = setup.settings, options.strict_unknown
-    evaluation = evaluate(
-        setup.bundle,
-        read.snapshot,
-        as_of=options.as_of or request.at,
-        exemptions=exemptions,
-        parameters=setup.parameters,
-        fail_on=options.fail_on or settings.fail_on,
-        strict_unknown=settings.strict_unknown if strict is None else strict,
-        problems=(*read.problems, *problems),
-    )
+    evaluation = evaluate(setup.bundle, read.snapshot, replace(criteria, problems=(*read.problems, *problems)))
     evaluation = evaluation.model_copy(update={"settings": _apply_settings(setup, options)})
     return RouteResponse(render(evaluation).encode(), setup, outcome=evaluation)
 
 
 def _apply_settings(setup: EvaluationSetup, options: CheckDocument) -> AppliedSettings:
     """Return the settings of the server, without those that the request replaces."""
-    replaced = {name for name in ("exemptions", "fail_on", "strict_unknown") if getattr(options, name) is not None}
+    replaced = {name for name in ("exemptions", *_CRITERIA) if getattr(options, name) is not None}
     changes = tuple(change for change in setup.applied.changes if change.setting not in replaced)
     return setup.applied.model_copy(update={"changes": changes}) if replaced else setup.applied
 
