@@ -313,7 +313,8 @@ def test_an_undecided_target_concerns_only_the_policies_that_it_may_be_for(bundl
         "properties": {"jobType": "Command", "computeId": f"{home}/computes/gone"},
     }
 
-    outcomes = {one.policy: one.outcome for one in evaluate(bundle, Snapshot(resources=(job,)), EvaluationOptions(AS_OF)).findings}
+    findings = evaluated(bundle, Snapshot(resources=(job,))).findings
+    outcomes = {one.policy: one.outcome for one in findings}
 
     assert outcomes["AML-TRN-109"] is Outcome.FAIL
     assert outcomes["AML-ISO-102"] is Outcome.UNKNOWN

@@ -35,7 +35,7 @@ from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.cache import package_digest
 from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup, walk_of
-from policyeng.engines import OpaOptions, engine_version
+from policyeng.engines import engine_version
 from policyeng.errors import InputError, StoreError
 from policyeng.evaluation import (
     EvaluationContext,
@@ -499,10 +499,8 @@ def run_estate(
     store: Store,
     estate: EstateSettings,
     setup: EvaluationSetup,
+    options: EvaluationOptions,
     *,
-    as_of: datetime,
-    engine: str = "embedded",
-    opa: OpaOptions | None = None,
     jobs: int = 1,
     full: bool = False,
     all_files: bool = False,
@@ -513,9 +511,7 @@ def run_estate(
         store: the store of the run.
         estate: the estate.
         setup: the policies, exemptions and settings.
-        as_of: the evaluation clock; in UTC without a time zone.
-        engine: the engine for Rego.
-        opa: options of that engine.
+        options: of the evaluations, each of which uses one process.
         jobs: the number of processes.
         full: whether to evaluate unchanged parts again.
         all_files: whether to read everything in directories, as `FileWalk.all_files`.
@@ -524,8 +520,7 @@ def run_estate(
         StoreError: the estate is being audited already, or the store reports an error.
         EngineError: the bundle does not compile, or the engine does not answer.
     """
-    started, options = datetime.now(UTC), setup.options(as_of, engine, opa)
-    options = replace(options, as_of=options.moment)
+    started, options = datetime.now(UTC), replace(options, as_of=options.moment)
     policies, tally = pack_bundle(setup.bundle), PartTotals()
     with start_run(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)

@@ -272,9 +272,8 @@ class Stored:
     def of(self, snapshot: Snapshot, as_of: datetime | None = None) -> State:
         """Return a snapshot with the policies and options of the run, at its clock or another."""
         run = self.run
-        opa = self._opa if run.engine.name == "opa" else None
-        options = EvaluationOptions(as_of or run.as_of, run.exemptions, run.parameters, run.engine.name, opa)
-        return State(self.bundle, snapshot, options)
+        options = run.options(self._opa)
+        return State(self.bundle, snapshot, replace(options, as_of=as_of or run.as_of))
 
 
 class Readings:
