@@ -94,9 +94,7 @@ class EvaluationSetup:
     problems: Sequence[Problem] = ()
     applied: AppliedSettings = field(default_factory=AppliedSettings)
 
-    def options(
-        self, as_of: datetime, engine: str = "embedded", opa: OpaOptions | None = None, jobs: int = 1
-    ) -> EvaluationOptions:
+    def options(self, as_of: datetime, engine: str = "embedded", opa: OpaOptions | None = None) -> EvaluationOptions:
         """Return the options for evaluations at a time; the problems of the exemption files are not among them."""
         from policyeng.evaluation import EvaluationOptions  # not every command evaluates
 
@@ -106,9 +104,8 @@ class EvaluationSetup:
             self.parameters,
             engine,
             opa,
-            jobs,
-            self.settings.fail_on,
-            self.settings.strict_unknown,
+            fail_on=self.settings.fail_on,
+            strict_unknown=self.settings.strict_unknown,
         )
 
     def admission_options(
