@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import policyeng
-from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.evaluation.summary import apply_baseline
 from policyeng.models import Evaluation, Exemption, Outcome, Problem, Severity
 from policyeng.report.phrases import describe_exit_code
@@ -30,7 +30,7 @@ def files(severity: str = "high") -> dict[str, str]:
 
 def evaluated(bundle: Bundle, *resources: policyeng.models.JsonObject, **options: object) -> Evaluation:
     """An evaluation at a fixed time."""
-    return evaluate(bundle, snapshot(*resources), as_of=AS_OF, **options)  # type: ignore[arg-type]  # options vary by test
+    return evaluate(bundle, snapshot(*resources), EvaluationOptions(AS_OF, **options))  # type: ignore[arg-type]  # options vary by test
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_the_gate_applies_to_both(tmp_path: Path, severity: str, gate: str, code
 def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
     """It is reported, and policies know of it."""
     partial = snapshot(PASSES, incomplete=["computes: forbidden"])
-    loose, tight = (evaluate(bundle, partial, as_of=AS_OF, strict_unknown=each) for each in (False, True))
+    loose, tight = (evaluate(bundle, partial, EvaluationOptions(AS_OF, strict_unknown=each)) for each in (False, True))
 
     assert (loose.exit_code, tight.exit_code) == (0, 1)
     assert [(entry.reason, entry.relevant) for entry in tight.ledger] == [("computes: forbidden", True)]
