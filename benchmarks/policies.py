@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from benchmarks.estates import document
 from benchmarks.preparing import AS_OF, whole_bundle
+from policyeng import evaluate
 from policyeng.bundle import Bundle
 from policyeng.engines import run_engine
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.context import prepare
 from policyeng.sources import load_snapshot
 

@@ -27,7 +27,7 @@ from benchmarks.estates import ROOT, fleet
 from benchmarks.family import cpu_seconds
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.sources.discovery import Named
 from policyeng.sources.reader import read_inputs
 from policyeng.spark import PendingRows, evaluate_table
@@ -66,7 +66,7 @@ def evaluate_files(paths: Sequence[Path]) -> Counts:
     counts: Counts = Counter()
     for path in paths:
         read = read_inputs([Named(str(path), None)], stdin=path.read_bytes(), **_bundles[0].wanted)
-        evaluation = evaluate(_bundles[0], read.snapshot, as_of=AS_OF, problems=read.problems)
+        evaluation = evaluate(_bundles[0], read.snapshot, EvaluationOptions(AS_OF, problems=read.problems))
         rows = PendingRows()
         rows.add(str(path), evaluation)
         counts.update(rows.taken()["outcome"].to_pylist())

@@ -19,11 +19,10 @@ import orjson
 from benchmarks.estates import ROOT
 from benchmarks.preparing import AS_OF, Prepared, prepared
 from benchmarks.verdicts import Verdicts, of_findings
-from policyeng import load_bundle, load_snapshot
+from policyeng import evaluate, load_bundle, load_snapshot
 from policyeng._performance import uncollected
 from policyeng.bundle import Bundle
 from policyeng.engines import embedded
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import Evaluation

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from policyeng.admission import Changes
+from policyeng.admission import AdmissionOptions, Changes
 from policyeng.admission import admit as _admit
 from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, spread_parameters
 from policyeng.bundle.policy_selection import with_profile
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError, suggest_nearest
+from policyeng.evaluation import EvaluationOptions
 from policyeng.evaluation import evaluate as _evaluate
 from policyeng.models import Blame, Decision, Enforcement, Evaluation, Exemption, JsonObject, Severity, Snapshot
 
@@ -34,7 +35,7 @@ def evaluate(
     fail_on: Severity = Severity.LOW,
     strict_unknown: bool = False,
 ) -> Evaluation:
-    """Evaluate a snapshot with a bundle; `as_of` defaults to now. See `policyeng.evaluation.evaluate`.
+    """Evaluate a snapshot with a bundle; `as_of` defaults to now. See `policyeng.evaluation.EvaluationOptions`.
 
     `profile` names a set of parameters of the bundle, which `parameters` override. Parameters under `*` instead of a
     policy id apply to every policy that defines them.
@@ -47,9 +48,7 @@ def evaluate(
     """
     _check_loaded(bundle, snapshot)
     _check_entries(exemptions, Exemption, "exemptions", _LOAD_EXEMPTIONS)
-    return _evaluate(
-        bundle,
-        snapshot,
+    options = EvaluationOptions(
         as_of=_check_moment(as_of),
         exemptions=exemptions,
         parameters=parameters_of(bundle, profile, parameters),
@@ -59,6 +58,7 @@ def evaluate(
         fail_on=_find_member(Severity, fail_on, "fail_on"),
         strict_unknown=strict_unknown,
     )
+    return _evaluate(bundle, snapshot, options)
 
 
 def admit(
@@ -95,12 +95,8 @@ def admit(
     _check_loaded(bundle, snapshot)
     _check_entries(exemptions, Exemption, "exemptions", _LOAD_EXEMPTIONS)
     _check_entries(modes, Enforcement, "modes", "give a list of `policyeng.models.Enforcement`")
-    return _admit(
-        bundle,
-        snapshot,
-        change,
+    options = AdmissionOptions(
         as_of=_check_moment(as_of),
-        before=before,
         exemptions=exemptions,
         parameters=parameters_of(bundle, profile, parameters),
         engine=engine,
@@ -111,6 +107,7 @@ def admit(
         blame=_find_member(Blame, blame, "blame"),
         standing=standing,
     )
+    return _admit(bundle, snapshot, change, options, before=before)
 
 
 def _check_loaded(bundle: object, snapshot: object) -> None:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread_parameters
 from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
-from policyeng.engines import OpaOptions
-from policyeng.evaluation.context import EvaluationOptions
-from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem, SettingChange
+from policyeng.models import AppliedSettings, Blame, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
 from policyeng.sources.discovery import FileWalk
 
 if TYPE_CHECKING:
+    from policyeng.admission import AdmissionOptions
     from policyeng.bundle import Verification
+    from policyeng.engines import OpaOptions
+    from policyeng.evaluation import EvaluationOptions
 
 #: Settings without effect on findings and decisions; some contain URLs with secrets.
 _ELSEWHERE = ("store", "expect", "estates", "notify")
@@ -101,26 +103,35 @@ class EvaluationSetup(Struct, frozen=True):
     problems: Sequence[Problem] = ()
     applied: AppliedSettings = field(default_factory=AppliedSettings)
 
-    def options(
+    def options(self, as_of: datetime, engine: str = "embedded", opa: OpaOptions | None = None) -> EvaluationOptions:
+        """Return the options for evaluations at a time; the problems of the exemption files are not among them."""
+        from policyeng.evaluation import EvaluationOptions  # not every command evaluates
+
+        return EvaluationOptions(
+            as_of,
+            self.exemptions,
+            self.parameters,
+            engine,
+            opa,
+            fail_on=self.settings.fail_on,
+            strict_unknown=self.settings.strict_unknown,
+        )
+
+    def admission_options(
         self,
         as_of: datetime,
         engine: str = "embedded",
         opa: OpaOptions | None = None,
         *,
-        jobs: int = 1,
-        problems: Iterable[Problem] = (),
-    ) -> EvaluationOptions:
-        """Return the options of an evaluation; `problems` were found while reading its snapshot."""
-        return EvaluationOptions(
-            as_of=as_of,
-            exemptions=self.exemptions,
-            engine=engine,
-            opa=opa,
-            jobs=jobs,
-            fail_on=self.settings.fail_on,
-            strict_unknown=self.settings.strict_unknown,
-            problems=tuple(problems),
-            parameters=self.parameters,
+        blame: Blame = Blame.TOUCHED,
+        standing: bool = False,
+    ) -> AdmissionOptions:
+        """Return the options for decisions at a time; `blame` applies if the settings do not set it."""
+        from policyeng.admission import AdmissionOptions  # few commands decide
+
+        settings, options = self.settings, self.options(as_of, engine, opa)
+        return AdmissionOptions(
+            **asdict(options), modes=settings.modes, blame=settings.blame or blame, standing=standing
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.engines.embedded import compile_rego
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.evaluation import EvaluationOptions, evaluate_snapshot, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate, prepare
 from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Problem, Severity, Snapshot, Unknown
 from policyeng.sources import DEFAULT_MAX_BYTES
 from policyeng.sources.discovery import Named
@@ -139,7 +139,7 @@ class Worker:
     Attributes:
         bundle: the result of `pack_bundle`.
         build: the policyeng version of the driver.
-        options: those of the evaluation of each row.
+        options: with the parameters of the profile.
     """
 
     bundle: bytes = field(repr=False)
@@ -171,13 +171,10 @@ class Worker:
         bundle = _opened(self.bundle)
         if snapshot is None:
             missing = Problem(level="error", message="the row holds no snapshot", place=name)
-            return self._evaluated(bundle, Snapshot(), [missing])
+            return evaluate(bundle, Snapshot(), replace(self.options, problems=[missing]))
         content = snapshot.encode() if isinstance(snapshot, str) else snapshot
         read = read_inputs([Named(name, None)], stdin=content, max_bytes=self.max_bytes, **bundle.wanted)
-        return self._evaluated(bundle, read.snapshot, read.problems)
-
-    def _evaluated(self, bundle: Bundle, snapshot: Snapshot, problems: Iterable[Problem]) -> Evaluation:
-        return evaluate_snapshot(bundle, snapshot, replace(self.options, problems=tuple(problems)))
+        return evaluate(bundle, read.snapshot, replace(self.options, problems=read.problems))
 
 
 def evaluate_table(
@@ -224,11 +221,10 @@ def evaluate_table(
     given = parameters_of(bundle, profile, parameters)
     prepare(bundle, Snapshot(), given)  # errors are reported here, not once per worker
     compile_rego(bundle)
-    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-    evaluation_options = EvaluationOptions(
-        moment, tuple(exemptions), fail_on=Severity(fail_on), strict_unknown=strict_unknown, parameters=given
+    options = EvaluationOptions(
+        as_of, tuple(exemptions), given, fail_on=Severity(fail_on), strict_unknown=strict_unknown
     )
-    worker = Worker(pack_bundle(bundle), __version__, evaluation_options, max_bytes)
+    worker = Worker(pack_bundle(bundle), __version__, replace(options, as_of=options.moment), max_bytes)
     name, snapshot = frame[_quoted(name_column)], frame[_quoted(snapshot_column)]
     pairs = frame.select(name.cast("string").alias("name"), snapshot.alias("snapshot"))
     return pairs.mapInArrow(worker, ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items()))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 import policyeng
-from policyeng.admission import admit
+from policyeng import admit
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import baselines_of, read_cases
 from policyeng.errors import InputError, PolicyengError

@@ -21,7 +21,7 @@ import orjson
 import policyeng
 from policyeng.bundle import Bundle
 from policyeng.bundle.cases import STATED, baselines_of, read_cases
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import normalize_context, read_inputs
@@ -57,10 +57,8 @@ class Failing:
                 path.write_bytes(content)
             inputs = read_inputs(paths, context=normalize_context(SCOPE, _WORKSPACE, {}))
         snapshot = inputs.snapshot.model_copy(update={field: getattr(self.snapshot, field) for field in _STATED})
-        evaluation = evaluate(
-            self.bundle, snapshot, as_of=self.as_of, parameters=self.parameters, problems=inputs.problems
-        )
-        return evaluation.exit_code
+        options = EvaluationOptions(self.as_of, parameters=self.parameters, problems=inputs.problems)
+        return evaluate(self.bundle, snapshot, options).exit_code
 
     def smaller(self, identity: str) -> Failing:
         """The same with the resource and its workspace alone, where that fails, too."""

@@ -12,6 +12,7 @@ import jsonpatch
 
 from policyeng.audit.diff.inputs import Cause, CauseKind, State
 from policyeng.bundle import Bundle
+from policyeng.evaluation import EvaluationOptions
 from policyeng.facts.ids import fold_id
 from policyeng.models import Exemption, JsonObject, Snapshot
 from policyeng.parsing.json_pointer import keys_of, value_at
@@ -44,7 +45,7 @@ class Given:
     def state(self) -> State:
         """The state."""
         snapshot = Snapshot.model_validate({**self.document, "resources": tuple(self.document["resources"])})
-        return State(self.as_of, self.exemptions, parameters=self.parameters, bundle=self.bundle, snapshot=snapshot)
+        return State(self.bundle, snapshot, EvaluationOptions(self.as_of, self.exemptions, self.parameters))
 
 
 def given_of(bundle: Bundle, example: Example) -> Given:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation
 from policyeng.sources import read_inputs
 

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import yaml
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import PolicyengError
-from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources import FORMATS, read_inputs

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome
 from policyeng.sources import read_inputs
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 import policyeng
-from policyeng.admission import decided_wholly
+from policyeng.admission import AdmissionOptions, decided_wholly
 from policyeng.admission.changes import apply_changes, changes_of
-from policyeng.admission.decide import AdmissionOptions
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import InputError, UsageError
 from policyeng.models import Blame, Change, Decision, Enforcement, Exemption, JsonObject, Mode, Operation, Severity

@@ -44,7 +44,7 @@ def both(
 ) -> tuple[str, str]:
     """The decision from what a change can affect, and from everything, as JSON."""
     quick = AdmissionSession(bundle, state).decide(change, options, before)
-    whole = decided_wholly(bundle, state, changes_of(change), options, {}, changes_of(before))
+    whole = decided_wholly(bundle, state, changes_of(change), options, changes_of(before))
     return quick.model_dump_json(), whole.model_dump_json()
 
 
@@ -254,7 +254,7 @@ def test_at_another_clock_only_what_the_change_touches_is_evaluated(
     state.decide(workspace("o1", y=2), OPTIONS, hub)
     counted.clear()
     later = AdmissionOptions(AS_OF + timedelta(hours=5))
-    whole = decided_wholly(state.bundle, estate, changes_of(workspace("hub", x=1)), later, {}, changes_of(hub))
+    whole = decided_wholly(state.bundle, estate, changes_of(workspace("hub", x=1)), later, changes_of(hub))
     assert state.decide(workspace("hub", x=1), later, hub) == whole
     assert sorted(counted) == [1, 1, 2]
     assert [finding.resource.rpartition("/")[2] for finding in whole.cleared] == ["w"]
@@ -279,7 +279,7 @@ def test_after_other_changes_only_what_either_affects_is_evaluated(
     assert counted == [1, 1, 1, 1]
     state.decide(workspace("new"), OPTIONS)
     assert counted == [1, 1, 1, 1, 1]
-    assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), OPTIONS, {}, before)
+    assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), OPTIONS, before)
 
 
 def test_facts_of_computes_from_other_changes_are_not_derived_again(tmp_path: Path) -> None:

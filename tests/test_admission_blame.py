@@ -199,7 +199,7 @@ def decisions(bundle: Bundle, change: Any, before: Any = (), state: Snapshot = S
     """The decision that blames what is introduced; the same from what the change affects and from everything."""
     settings = AdmissionOptions(AS_OF, blame=Blame.INTRODUCED, **options)
     quick = AdmissionSession(bundle, state).decide(change, settings, before)
-    assert decided_wholly(bundle, state, changes_of(change), settings, {}, changes_of(before)) == quick
+    assert decided_wholly(bundle, state, changes_of(change), settings, changes_of(before)) == quick
     return quick
 
 

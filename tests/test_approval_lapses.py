@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import Approval, Finding, JsonObject, Outcome, Snapshot
 from tests.effort import effort
 

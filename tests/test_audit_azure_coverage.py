@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.audit.collection.azure.resource_types import INSIDE
 from policyeng.audit.collection.azure.snapshot_builder import find_covered
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.evaluation import evaluate
 from policyeng.facts.coverage import FURTHER, LISTED, parse_entry
 from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject

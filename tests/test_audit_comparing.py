@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from policyeng.audit.diff.comparison import compare_states
-from policyeng.audit.diff.inputs import Cause, CauseKind, Comparison, ComparisonThreshold, Flip, State, evaluate_state
+from policyeng.audit.diff.inputs import Cause, CauseKind, Comparison, Flip, State, evaluate_state
 from policyeng.audit.diff.root_causes import find_smallest_sets
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import EngineError
+from policyeng.evaluation import EvaluationOptions
 from policyeng.models import EngineRef, Exemption, JsonObject, Outcome, Severity
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 
@@ -33,9 +34,9 @@ def bundle(tmp_path: Path) -> Bundle:
     return bundle_of(tmp_path / "b")
 
 
-def state(bundle: Bundle, *resources: JsonObject, **more: object) -> State:
+def state(bundle: Bundle, *resources: JsonObject, **more: Any) -> State:
     """Resources, evaluated at the usual clock unless `more` has another."""
-    return replace(State(AS_OF, bundle=bundle, snapshot=snapshot(*resources)), **more)
+    return State(bundle, snapshot(*resources), EvaluationOptions(AS_OF, **more))
 
 
 def only_flip(comparison: Comparison) -> Flip:
@@ -152,7 +153,7 @@ def test_parameters_are_named_with_their_values(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, deny_when("input.resource.properties.x > input.parameters.most"), more=more)
     before = state(bundle, workspace("w", x=3))
 
-    cause = only_cause(compare_states(before, replace(before, parameters={"T-A-1": {"most": 2}})))
+    cause = only_cause(compare_states(before, before.with_options(parameters={"T-A-1": {"most": 2}})))
 
     assert (cause.kind, cause.subject) == (CauseKind.PARAMETERS, "T-A-1")
     assert [(change.path, change.change, change.after) for change in cause.paths] == [("/most", "came", 2)]
@@ -175,7 +176,7 @@ def test_an_exemption_begins_ends_or_lapses(
 ) -> None:
     """Which is another thing than the clock, though it may be the clock that does it."""
     before = state(bundle, workspace("w", x=1), exemptions=was)
-    after = replace(before, exemptions=now, as_of=AS_OF + days * DAY)
+    after = before.with_options(exemptions=now, as_of=AS_OF + days * DAY)
 
     comparison = compare_states(before, after)
     cause = only_cause(comparison)
@@ -194,7 +195,7 @@ def test_the_clock_is_the_cause_where_nothing_else_is(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, deny_when('input.as_of > "2026-06-02"'))
     before = state(bundle, workspace("w", x=1))
 
-    cause = only_cause(compare_states(before, replace(before, as_of=AS_OF + 7 * DAY)))
+    cause = only_cause(compare_states(before, before.with_options(as_of=AS_OF + 7 * DAY)))
 
     assert (cause.kind, cause.before, cause.after) == (CauseKind.CLOCK, "2026-06-01T00:00:00Z", "2026-06-08T00:00:00Z")
 
@@ -204,7 +205,7 @@ def test_a_statement_of_the_snapshot_is_a_cause(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, deny_when('input.snapshot.approvals[_].status == "revoked"'))
     approval = {"id": "A-1", "scope": "/subscriptions/s", "status": "granted"}
     before, after = (
-        State(AS_OF, bundle=bundle, snapshot=snapshot(workspace("w"), approvals=[{**approval, "status": status}]))
+        State(bundle, snapshot(workspace("w"), approvals=[{**approval, "status": status}]), EvaluationOptions(AS_OF))
         for status in ("granted", "revoked")
     )
 
@@ -249,12 +250,12 @@ def test_the_gate_is_that_of_check(tmp_path: Path) -> None:
     )
     sides = workspace("w", x=0), workspace("w", x=1)
 
-    def code(bundle: Bundle, gate: ComparisonThreshold) -> int:
-        return compare_states(state(bundle, sides[0]), state(bundle, sides[1]), gate).exit_code
+    def code(bundle: Bundle, **criteria: Any) -> int:
+        return compare_states(state(bundle, sides[0]), state(bundle, sides[1], **criteria)).exit_code
 
-    assert [code(failing, ComparisonThreshold(severity)) for severity in (Severity.HIGH, Severity.CRITICAL)] == [1, 0]
-    assert [code(undecided, ComparisonThreshold(strict_unknown=strict)) for strict in (False, True)] == [0, 1]
-    assert code(broken, ComparisonThreshold(Severity.CRITICAL)) == 2
+    assert [code(failing, fail_on=severity) for severity in (Severity.HIGH, Severity.CRITICAL)] == [1, 0]
+    assert [code(undecided, strict_unknown=strict) for strict in (False, True)] == [0, 1]
+    assert code(broken, fail_on=Severity.CRITICAL) == 2
 
 
 #: An error of a builtin, where `x` is 1.
@@ -285,8 +286,8 @@ def test_another_engine_is_a_cause_where_it_decides_otherwise(bundle: Bundle, mo
 
 def test_problems_name_their_side(bundle: Bundle) -> None:
     """Those of both sides are listed once."""
-    before = State(AS_OF, bundle=bundle, snapshot=snapshot(workspace("w"), incomplete=["roles: 403", "old: 1"]))
-    after = State(AS_OF, bundle=bundle, snapshot=snapshot(workspace("w"), incomplete=["roles: 403"]))
+    before = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403", "old: 1"]), EvaluationOptions(AS_OF))
+    after = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403"]), EvaluationOptions(AS_OF))
 
     messages = [problem.message for problem in compare_states(before, after).problems]
 

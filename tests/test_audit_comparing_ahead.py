@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -10,11 +11,12 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from policyeng.audit.diff.forecast import Ready, UpcomingChange, forecast_flips, forecast_parts, stored_parts
 from policyeng.audit.diff.inputs import CauseKind, FindingKey, State, Status, evaluate_state, index_findings, status_of
 from policyeng.bundle import load_bundle
+from policyeng.configuration import Settings
+from policyeng.evaluation import EvaluationOptions
 from policyeng.models import Outcome, Problem, Snapshot
 from policyeng.verify.generators.examples import Examples
 from tests.audits import START, Audited, exemption
@@ -37,14 +39,14 @@ def summary(found: Sequence[UpcomingChange]) -> list[tuple[datetime, str, CauseK
 def state_of(folder: Path, condition: str, **more: object) -> State:
     """One workspace under one policy."""
     bundle = load_bundle(write(folder, {"area/p/p.rego": rego("p", deny_when(condition))}))
-    return State(AS_OF, bundle=bundle, snapshot=snapshot(workspace("w", x=1, end="2026-06-10T12:00:00Z"), **more))
+    return State(bundle, snapshot(workspace("w", x=1, end="2026-06-10T12:00:00Z"), **more), EvaluationOptions(AS_OF))
 
 
 def test_an_exemption_that_lapses_and_one_that_begins(tmp_path: Path) -> None:
     """At the moments that they state; one of another policy is none."""
     state = state_of(tmp_path, "input.resource.properties.x == 1")
     late = exemption("w", days=20).model_copy(update={"id": "E-2", "created_at": AS_OF + 15 * DAY})
-    state = replace(state, exemptions=[exemption("w", days=10), late, exemption("w", policy="T-Z-1", days=3)])
+    state = state.with_options(exemptions=[exemption("w", days=10), late, exemption("w", policy="T-Z-1", days=3)])
 
     found = list(forecast_flips(state, AS_OF + 30 * DAY))
 
@@ -77,9 +79,9 @@ def test_an_approval_that_lapses_is_named(root: Path) -> None:
     from policyeng.sources import load_snapshot
 
     state = State(
-        datetime(2026, 12, 20, tzinfo=UTC),
-        bundle=BUNDLE,
-        snapshot=load_snapshot(root / "samples/workspaces/compliant.json"),
+        BUNDLE,
+        load_snapshot(root / "samples/workspaces/compliant.json"),
+        EvaluationOptions(datetime(2026, 12, 20, tzinfo=UTC)),
     )
     (one,) = (
         one
@@ -98,12 +100,15 @@ def test_what_is_foreseen_is_what_is_found_then(seed: int) -> None:
     """At any later clock the findings are those of now with all that flips until then."""
     random = Random(seed)  # noqa: S311  # nothing here is secret
     drawn = given_of(BUNDLE, SOURCE.drawn(random, kind=random.choice(["estate", "nearly-compliant", "plausible"])))
-    state = replace(drawn.state, as_of=drawn.as_of.replace(microsecond=0))
-    until = state.as_of + random.choice((30, 90)) * DAY
+    state = drawn.state.with_options(as_of=drawn.as_of.replace(microsecond=0))
+    now = state.options.as_of
+    until = now + random.choice((30, 90)) * DAY
     found = list(forecast_flips(state, until))
 
     for _ in range(4):
-        at = state.as_of + timedelta(seconds=random.randrange(1, int((until - state.as_of).total_seconds())))
+        at = state.options.as_of + timedelta(
+            seconds=random.randrange(1, int((until - state.options.as_of).total_seconds()))
+        )
         foreseen = {key: status_of(one) for key, one in index_findings(evaluate_state(state).findings).items()}
         for one in found:
             if one.at <= at:
@@ -114,7 +119,7 @@ def test_what_is_foreseen_is_what_is_found_then(seed: int) -> None:
                 foreseen[key] = status_of(one.flip.finding) if remains else None
         then = {
             key: status_of(one)
-            for key, one in index_findings(evaluate_state(replace(state, as_of=at)).findings).items()
+            for key, one in index_findings(evaluate_state(state.with_options(as_of=at)).findings).items()
         }
         assert _remaining(foreseen) == _remaining(then), at
 
@@ -125,14 +130,14 @@ def _remaining(found: Mapping[FindingKey, Status | None]) -> Mapping[FindingKey,
 
 def test_an_outlook_fails_where_something_will_and_names_what_could_not_be_read(tmp_path: Path) -> None:
     """Exit 1 for a new failure, 2 for a part without a snapshot, 0 for neither."""
-    state = replace(state_of(tmp_path, "input.resource.properties.x == 1"), exemptions=[exemption("w", days=10)])
+    state = state_of(tmp_path, "input.resource.properties.x == 1").with_options(exemptions=[exemption("w", days=10)])
     unread = Ready("b", None, (Problem(level="error", message="broken"),))
 
     def code(*parts: Ready, days: int = 30) -> int:
-        return forecast_parts(parts, "e", AS_OF, AS_OF + days * DAY).exit_code
+        return forecast_parts(parts, "e", AS_OF, AS_OF + days * DAY, Settings()).exit_code
 
     assert [code(Ready("a", state)), code(Ready("a", state), unread), code(Ready("a", state), days=5)] == [1, 2, 0]
-    assert forecast_parts([unread], "e", AS_OF, AS_OF + DAY).problems[0].place == "b"
+    assert forecast_parts([unread], "e", AS_OF, AS_OF + DAY, Settings()).problems[0].place == "b"
     empty = Ready("c", replace(state, snapshot=Snapshot()))
     assert code(empty) == 0
 
@@ -143,10 +148,10 @@ def test_the_newest_run_is_looked_ahead_from_any_clock(tmp_path: Path) -> None:
     run = audited.audit(exemptions=[exemption("one", days=10)])
 
     found = forecast_parts(
-        stored_parts(audited.store, run, START), "production", START, START + 30 * DAY, run=run.number
+        stored_parts(audited.store, run, START), "production", START, START + 30 * DAY, Settings(), run.number
     )
     later = START + 11 * DAY
-    nothing = forecast_parts(stored_parts(audited.store, run, later), "production", later, later + 30 * DAY)
+    nothing = forecast_parts(stored_parts(audited.store, run, later), "production", later, later + 30 * DAY, Settings())
     audited.close()
 
     assert [(one.at, one.part) for one in found.coming] == [(START + 10 * DAY, "a.json")]

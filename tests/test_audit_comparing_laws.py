@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.inputs import Comparison, FindingKey, Flip, Status, evaluate_state, index_findings, status_of

@@ -250,13 +250,13 @@ def test_files_next_to_a_part_count(tmp_path: Path, evaluated_files: list[str]) 
     setup = EvaluationSetup(load_bundle(), (), {}, Settings())
     with open_store(f"sqlite:///{tmp_path}/a.db", create=True) as store:
         for _ in range(2):
-            run_estate(store, estate, setup, as_of=START)
+            run_estate(store, estate, setup, setup.options(START))
         assert evaluated_files == ["compute.yml"]
         (folder / "workspace.yml").write_text(
             f"$schema: {_SCHEMAS}/workspace.schema.json\nname: w\nlocation: westeurope\n"
         )
 
-        run_estate(store, estate, setup, as_of=START)
+        run_estate(store, estate, setup, setup.options(START))
 
     assert evaluated_files == ["compute.yml", "compute.yml"]
 
@@ -296,7 +296,7 @@ class Course:
         runs: list[AuditRun] = []
         for store, full in zip(stores, (False, True), strict=True):
             del self.evaluated_files[:]
-            runs.append(run_estate(store, estate, setup, as_of=self.clock, full=full))
+            runs.append(run_estate(store, estate, setup, setup.options(self.clock), full=full))
             evaluated = [name for name in self.evaluated_files if not name.endswith(" in part")]
             self.taken += runs[0].parts - len(evaluated) if not full else 0
         documents = [

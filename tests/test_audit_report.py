@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.audit import run_report
 from policyeng.audit.run_report import Listed, csv_lines, reported, run_to_report
 from policyeng.audit.store.integrity import prune
 from policyeng.errors import UsageError
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Outcome, Severity
 from policyeng.sources import load_snapshot
 from tests.audits import START, Audited

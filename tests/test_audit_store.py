@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.audit.store import open_store
 from policyeng.errors import StoreError
-from policyeng.evaluation import evaluate
 from policyeng.models import Location
 from policyeng.sources import load_snapshot
 from tests.audits import START, Audited

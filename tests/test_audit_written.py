@@ -7,6 +7,7 @@ from random import Random
 import orjson
 import pytest
 
+from policyeng import evaluate
 from policyeng.audit.store.tables import (
     compute_span_states,
     digest_of,
@@ -15,7 +16,6 @@ from policyeng.audit.store.tables import (
     read_span_states,
 )
 from policyeng.bundle import load_bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Finding, Findings, Outcome, Severity
 from policyeng.verify.generators.examples import Examples
 from tests.effort import effort

@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.archive import archive_bytes, archive_files
 from policyeng.bundle.assembling import bundle_of
 from policyeng.bundle.files import open_origins
 from policyeng.bundle.signing import SigningKey
 from policyeng.errors import BundleError
-from policyeng.evaluation import evaluate
 from policyeng.models import Finding
 from policyeng.sources import load_snapshot
 from tests.archives import POLICY, keys, packed, unpacked

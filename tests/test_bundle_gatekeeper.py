@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
-from policyeng.evaluation import evaluate
 from policyeng.models import Outcome, Severity
 from policyeng.sources import load_snapshot
 from tests.bundles import write

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.errors import BundleError, EngineError
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation
 from policyeng.rego import EvaluationError, parse_module
 from policyeng.rego.linking import link

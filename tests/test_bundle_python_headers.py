@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, PolicyHeader, load_bundle
 from policyeng.bundle.python_headers import read_header
 from policyeng.cli import run
 from policyeng.errors import BundleError
-from policyeng.evaluation import evaluate
 from policyeng.facts.catalogue import built_in_root
 from policyeng.facts.computes import MANAGED_KINDS
 from tests.archives import keys, packed

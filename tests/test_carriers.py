@@ -7,10 +7,11 @@ from random import Random
 
 import pytest
 
-from policyeng.admission import admit
+from policyeng import admit
 from policyeng.admission.decision import with_problems
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
+from policyeng.configuration import Settings
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.models import Evaluation, JsonObject, Snapshot
 from policyeng.sources import normalize_context, parse_changes, read_inputs
 from policyeng.verify.generators.examples import Example, Examples
@@ -27,14 +28,8 @@ def checked(bundle: Bundle, example: Example, document: JsonObject, *, is_placed
     context = normalize_context(SCOPE if is_placed else "", "", {})
     read = read_inputs(["-"], stdin=json.dumps(document).encode(), context=context)
     problems = tuple(problem for problem in read.problems if problem.level == "error")
-    return evaluate(
-        bundle,
-        read.snapshot,
-        as_of=example.as_of,
-        parameters=example.parameters,
-        strict_unknown=strict,
-        problems=problems,
-    )
+    options = EvaluationOptions(example.as_of, parameters=example.parameters, strict_unknown=strict, problems=problems)
+    return evaluate(bundle, read.snapshot, options)
 
 
 def admitted(bundle: Bundle, example: Example, document: JsonObject, *, is_placed: bool, strict: bool) -> int:
@@ -50,7 +45,7 @@ def admitted(bundle: Bundle, example: Example, document: JsonObject, *, is_place
         parameters=example.parameters,
         strict_unknown=strict,
     )
-    return with_problems(decision, read.problems).exit_code
+    return with_problems(decision, read.problems, (), Settings()).exit_code
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from itertools import islice
 import orjson
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, Case, baselines_of, estate, read_cases
 from policyeng.bundle.policy_selection import selected
-from policyeng.evaluation import evaluate
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.parsing.json_pointer import merged

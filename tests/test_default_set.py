@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from policyeng import load_bundle
+from policyeng import evaluate, load_bundle
 from policyeng.bundle.cases import baselines_of
-from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome
 from policyeng.sources import read_inputs
 

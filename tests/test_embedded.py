@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import baselines_of, estate, read_cases
 from policyeng.engines import embedded
 from policyeng.errors import EngineError
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Snapshot
 from policyeng.rego import linking
 from policyeng.sources import load_snapshot

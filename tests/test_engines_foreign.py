@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines.opa_query import OpaOptions
-from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Evaluation, Outcome
 from policyeng.report import FORMATS, sarif
 from policyeng.sources import load_snapshot

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, estate, read_cases
 from policyeng.bundle.policy_types import InputForm
 from policyeng.engines import OpaOptions, embedded
 from policyeng.engines import opa as engine
 from policyeng.engines.opa_server import OpaConnection
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.differential import build_request, outcome_of

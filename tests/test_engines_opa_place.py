@@ -12,12 +12,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.engines import opa as engine
 from policyeng.engines.opa_bundles import bundle_files
 from policyeng.errors import BundleError, EngineError
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Snapshot
 from policyeng.sources import load_snapshot
 from tests.bundles import deny_when, rego, snapshot, workspace, write

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.engines import opa as engine
 from policyeng.engines.opa_bundles import PrivatePlace
 from policyeng.errors import EngineError
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Snapshot
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.opa_servers import listens, until
@@ -155,7 +155,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from policyeng import load_bundle
 from policyeng.engines import OpaOptions, opa
-from policyeng.evaluation import evaluate
+from policyeng import evaluate
 from tests.bundles import snapshot, workspace
 signal.signal(signal.SIGINT, signal.default_int_handler)
 options = OpaOptions(binary=Path(sys.argv[2]))

@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.engines import opa as engine
 from policyeng.engines.opa_server import OpaConnection
 from policyeng.errors import EngineError, UsageError
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.command import policyeng

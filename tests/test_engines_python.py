@@ -13,11 +13,12 @@ from typing import Any
 import orjson
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.cli import run
 from policyeng.engines.python import MOST_YIELDED, input_of
-from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_prepared
+from policyeng.evaluation import EvaluationOptions, evaluate_prepared
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot
 from policyeng.evaluation.context import prepare
 from policyeng.evaluation.prepared_snapshot import Becomes

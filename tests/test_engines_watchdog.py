@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
 from policyeng.engines import embedded, watchdog
 from policyeng.engines.request import MOST_OVERRUNS
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
-from policyeng.evaluation import evaluate
 from policyeng.models import Finding
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.effort import effort

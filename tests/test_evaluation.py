@@ -9,7 +9,7 @@ import pytest
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import BundleError, UsageError
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.evaluation.summary import apply_baseline
 from policyeng.models import Document, Evaluation, Outcome, Problem, Severity, Snapshot
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
@@ -19,7 +19,7 @@ AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 
 def evaluated(bundle: Bundle, given: Snapshot, **options: object) -> Evaluation:
     """An evaluation at a fixed time."""
-    return evaluate(bundle, given, as_of=AS_OF, **options)  # type: ignore[arg-type]  # options vary by test
+    return evaluate(bundle, given, EvaluationOptions(AS_OF, **options))  # type: ignore[arg-type]  # options vary by test
 
 
 def one(tmp_path: Path, body: str, **header: str) -> Bundle:
@@ -313,7 +313,8 @@ def test_an_undecided_target_concerns_only_the_policies_that_it_may_be_for(bundl
         "properties": {"jobType": "Command", "computeId": f"{home}/computes/gone"},
     }
 
-    outcomes = {one.policy: one.outcome for one in evaluate(bundle, Snapshot(resources=(job,)), as_of=AS_OF).findings}
+    findings = evaluated(bundle, Snapshot(resources=(job,))).findings
+    outcomes = {one.policy: one.outcome for one in findings}
 
     assert outcomes["AML-TRN-109"] is Outcome.FAIL
     assert outcomes["AML-ISO-102"] is Outcome.UNKNOWN

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from datetime import timedelta
 from pathlib import Path
 
 import orjson
 import pytest
 
+import policyeng
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_prepared, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
 from policyeng.models import ReadOnlyDict, Snapshot
 from policyeng.verify.generators.examples import Examples
 from tests.bundles import snapshot, workspace, write
@@ -93,3 +96,17 @@ def test_rego_reads_the_resources_that_were_read(bundle: Bundle) -> None:
     given = snapshot(workspace())
 
     assert prepare(bundle, given).estate.document["resources"][0] is given.resources[0]
+
+
+def test_only_entries_and_reports_declare_what_fails_a_run() -> None:
+    """Everything between them passes `EvaluationOptions` on; a class that repeats its fields could differ from it."""
+    declaring = set()
+    for file in Path(policyeng.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if not isinstance(node, ast.ClassDef):
+                continue
+            fields = [each.target for each in node.body if isinstance(each, ast.AnnAssign)]
+            if {"fail_on", "strict_unknown"} <= {field.id for field in fields if isinstance(field, ast.Name)}:
+                declaring.add(node.name)
+    entries, reports = {"Settings", "CheckDocument", "CriteriaOptions"}, {"Evaluation", "AuditRun"}
+    assert declaring == {"EvaluationOptions", *entries, *reports}

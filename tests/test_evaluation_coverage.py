@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.admission import admit
+from policyeng import admit, evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.coverage import Gap, Gaps
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import read_inputs

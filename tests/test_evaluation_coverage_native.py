@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
+from policyeng.admission import AdmissionOptions, decided_wholly
 from policyeng.admission.changes import changes_of
-from policyeng.admission.decide import AdmissionOptions, decided_wholly
 from policyeng.admission.session import AdmissionSession
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Finding, JsonObject
 from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, write

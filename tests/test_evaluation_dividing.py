@@ -14,11 +14,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import Column, embedded
 from policyeng.engines import python as python_engine
 from policyeng.errors import BundleError, UsageError
-from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_pairs, partitioning, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate_pairs, partitioning, prepare
 from policyeng.models import Evaluation, Outcome, Snapshot
 from policyeng.report import FORMATS
 from policyeng.sources import load_snapshot, read_inputs

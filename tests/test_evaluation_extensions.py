@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
+from policyeng.admission import AdmissionOptions, decided_wholly
 from policyeng.admission.changes import changes_of
-from policyeng.admission.decide import AdmissionOptions, decided_wholly
 from policyeng.admission.session import AdmissionSession
 from policyeng.bundle import load_bundle
 from policyeng.bundle.cases import Baselines, Case, estate
 from policyeng.errors import BundleError
-from policyeng.evaluation import evaluate
 from policyeng.facts.ids import extended_by
 from policyeng.models import JsonObject
 from policyeng.sources import read_inputs

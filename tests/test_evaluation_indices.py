@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.prepared_snapshot import estate_of, indices_of
 from policyeng.facts import Facts
 from policyeng.facts.ids import place_in_arm, resource_group_of, segments, workspace_of

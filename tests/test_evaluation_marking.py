@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import overlap, values_at
 from policyeng.evaluation.unknown_markers import LazyObject, OpenObject
 from policyeng.models import Carried, Evaluation, Finding, JsonObject, Snapshot

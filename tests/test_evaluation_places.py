@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import Origin, Place, Snapshot
 from policyeng.sources import load_snapshot, read_inputs
 from policyeng.sources.merge import joined

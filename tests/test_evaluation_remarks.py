@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts import Facts
 from policyeng.models import Snapshot

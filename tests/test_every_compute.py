@@ -9,9 +9,9 @@ from typing import get_args
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.bundle.cases import Baselines
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Purpose, Snapshot, Target
 from policyeng.models.documents import Accelerator, Cadence, Feature
 from tests.conftest import ROOT

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome
 from policyeng.sources import native
 from policyeng.sources.reader import read_inputs

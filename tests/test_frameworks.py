@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import BundleError, UsageError
-from policyeng.evaluation import evaluate
 from policyeng.frameworks import evaluate_framework, framework_of, read_framework
 from policyeng.models import ControlResult, ControlStatus, Exemption, FrameworkResult, JsonObject, Snapshot
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, Case, estate
 from policyeng.bundle.policy_selection import with_profile
-from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 
 BASELINES = Baselines.read(Path(__file__).resolve().parents[1] / "samples" / "baselines")

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import policyeng as api
-from policyeng.configuration import resolve
+from policyeng.configuration import Settings, resolve
 from policyeng.context import walk_of
 from policyeng.models import LedgerEntry, leaves_undecided
 from policyeng.sources import Inputs, left_out, read_inputs
@@ -138,7 +138,7 @@ def read_here(folder: Path, *, all_files: bool = False) -> Inputs:
 def is_noticed(read: Inputs) -> bool:
     """Whether a gate cannot pass it as a directory without the document."""
     is_error = any(problem.level == "error" for problem in read.problems)
-    return bool(read.snapshot.resources) or is_error or leaves_undecided(read.ledger, strict_unknown=True)
+    return bool(read.snapshot.resources) or is_error or leaves_undecided(read.ledger, Settings(strict_unknown=True))
 
 
 @given(

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from policyeng.admission import admit, decided_wholly
+from policyeng import admit, evaluate
+from policyeng.admission import AdmissionOptions, decided_wholly
 from policyeng.admission.changes import changes_of
-from policyeng.admission.decide import AdmissionOptions
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.normalization import approval_read, resource_read, tags_read, unreadable_read
 from policyeng.facts.letters import as_seen, find_disguised_word, plain, same_person
 from policyeng.models import Approval, DeclaredWorkload, Evaluation, JsonObject, Snapshot

@@ -12,7 +12,7 @@ import pytest
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.cases import Baselines
-from policyeng.evaluation import evaluate, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate, prepare
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.arm_casing import as_arm_reads, has_own_map
 from policyeng.models import Evaluation, JsonObject, Snapshot
@@ -74,7 +74,7 @@ def read(tmp_path: Path, document: object) -> Inputs:
 def checked(bundle: Bundle, inputs: Inputs, policy: str = "AML-NET-001") -> Evaluation:
     """What one policy finds in it."""
     only = bundle.only(one for one in bundle.policies if one.id == policy)
-    return evaluate(only, inputs.snapshot, as_of=AS_OF, problems=inputs.problems)
+    return evaluate(only, inputs.snapshot, EvaluationOptions(AS_OF, problems=inputs.problems))
 
 
 @pytest.mark.parametrize("name", ["enableNodePublicIP", "enablenodepublicip", "EnableNodePublicIp"])

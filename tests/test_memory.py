@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.evaluation import evaluate
 from tests.bundles import WORKSPACE, snapshot
 from tests.test_evaluation import AS_OF
 

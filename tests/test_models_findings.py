@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Finding, FindingColumn, Outcome
 from policyeng.report import FORMATS
 from policyeng.sources import load_snapshot

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF, baselines_of, estate, read_cases
 from policyeng.bundle.scaffold import AREAS
-from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.testing.observed_reads import observe
 from policyeng.testing.runner import run_cases

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import Finding, JsonObject, Snapshot
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)

@@ -14,10 +14,9 @@ from types import CodeType
 
 import pytest
 
-from policyeng import cache, prebuilt, rego
+from policyeng import cache, evaluate, prebuilt, rego
 from policyeng.bundle import Bundle, analysis, assembling, files, load_bundle, loader, rego_trees
 from policyeng.engines import embedded
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation
 from policyeng.rego import linking
 from policyeng.sources import load_snapshot

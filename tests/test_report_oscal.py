@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject
 from policyeng.report.oscal import render, token_of
 from tests.bundles import snapshot, workspace, write

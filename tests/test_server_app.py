@@ -15,6 +15,7 @@ from policyeng.bundle import load_bundle
 from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup, load_resources
 from policyeng.errors import InputError
+from policyeng.evaluation import EvaluationOptions
 from policyeng.models import JsonObject
 from policyeng.report.json import render
 from policyeng.server import service as serving
@@ -55,10 +56,8 @@ def small(tmp_path: Path) -> Service:
 def in_process(setup: EvaluationSetup, content: bytes, **options: Any) -> bytes:
     """The JSON report on standard input."""
     read = read_inputs(["-"], stdin=content, **setup.bundle.wanted)
-    options = {"as_of": NOW, **options}
-    return render(
-        policyeng.evaluation.evaluate(setup.bundle, read.snapshot, problems=read.problems, **options)
-    ).encode()
+    chosen = EvaluationOptions(**{"as_of": NOW, "problems": read.problems, **options})
+    return render(policyeng.evaluation.evaluate(setup.bundle, read.snapshot, chosen)).encode()
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)

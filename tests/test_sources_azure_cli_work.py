@@ -13,9 +13,8 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from policyeng import sources
+from policyeng import evaluate, sources
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_resource import stands_for_value

@@ -9,7 +9,7 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.errors import UsageError
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.models import Document, Snapshot
 from policyeng.sources import Inputs, read_inputs
 from tests.bundles import deny_when, rego, workspace, write
@@ -88,7 +88,7 @@ def test_a_mixed_bundle_evaluates_resources_and_documents(tmp_path: Path) -> Non
     bundle = load_bundle(write(tmp_path / "p", {**THEIRS, **ours}))
     write(tmp_path / "in", {"w.json": json.dumps(workspace()), "k.yaml": "bad: 1\n", "other.json": '{"bad": 1}'})
     snapshot, problems, files, *_ = read_inputs([tmp_path / "in"], documents=True)
-    evaluation = evaluate(bundle, snapshot, as_of=AS_OF, problems=problems)
+    evaluation = evaluate(bundle, snapshot, EvaluationOptions(AS_OF, problems=problems))
 
     assert len(files) == 3
     assert [(finding.policy, finding.resource_type, str(finding.outcome)) for finding in evaluation.findings] == [
@@ -113,7 +113,7 @@ def test_the_digest_of_a_snapshot_covers_its_documents(tmp_path: Path) -> None:
     bundle = load_bundle(write(tmp_path / "p", THEIRS))
     write(tmp_path, {"a.json": '{"x": 1}', "b.json": '{"x": 1}', "c/a.json": '{"x": 2}'})
     digests = {
-        evaluate(bundle, documents(tmp_path / name).snapshot, as_of=AS_OF).snapshot.digest
+        evaluate(bundle, documents(tmp_path / name).snapshot, EvaluationOptions(AS_OF)).snapshot.digest
         for name in ("a.json", "b.json", "c/a.json")
     }
     assert len(digests) == 3
@@ -131,7 +131,7 @@ def test_a_document_that_is_no_json_is_a_problem(tmp_path: Path, content: object
     """Nothing that a program puts into a snapshot makes an evaluation raise, and nothing is left out without a word."""
     bundle = load_bundle(write(tmp_path, THEIRS))
     snapshot = Snapshot(documents=(Document(file="x", content=content), Document(file="y", content={"bad": 1})))
-    evaluation = evaluate(bundle, snapshot, as_of=AS_OF)
+    evaluation = evaluate(bundle, snapshot, EvaluationOptions(AS_OF))
 
     evaluated = [finding.resource for finding in evaluation.findings]
     assert evaluated[-1] == "y"
@@ -142,6 +142,6 @@ def test_large_numbers_of_yaml_are_no_crash(tmp_path: Path) -> None:
     """YAML has numbers that JSON readers do not take."""
     write(tmp_path, {"p/a.rego": THEIRS["k/a.rego"], "x.yaml": "a: -9223372036854775809\n"})
     snapshot = documents(tmp_path / "x.yaml").snapshot
-    evaluation = evaluate(load_bundle(tmp_path / "p"), snapshot, as_of=AS_OF)
+    evaluation = evaluate(load_bundle(tmp_path / "p"), snapshot, EvaluationOptions(AS_OF))
     assert evaluation.exit_code == 2
     assert "cannot be evaluated" in evaluation.problems[0].message

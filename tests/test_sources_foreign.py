@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF, baselines_of
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Snapshot
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.field_mapping import list_foreign_pointers, put_value

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import policyeng
+from policyeng import evaluate
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, arm_rest, read_inputs, resource_graph
 from policyeng.sources.parsed import Placed

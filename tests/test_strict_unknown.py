@@ -11,7 +11,7 @@ import pytest
 import policyeng
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.evaluation.summary import apply_baseline
 from policyeng.models import Evaluation, Exemption, Outcome, Problem, Severity
 from policyeng.report.phrases import describe_exit_code
@@ -30,7 +30,7 @@ def files(severity: str = "high") -> dict[str, str]:
 
 def evaluated(bundle: Bundle, *resources: policyeng.models.JsonObject, **options: object) -> Evaluation:
     """An evaluation at a fixed time."""
-    return evaluate(bundle, snapshot(*resources), as_of=AS_OF, **options)  # type: ignore[arg-type]  # options vary by test
+    return evaluate(bundle, snapshot(*resources), EvaluationOptions(AS_OF, **options))  # type: ignore[arg-type]  # options vary by test
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_the_gate_applies_to_both(tmp_path: Path, severity: str, gate: str, code
 def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
     """It is reported, and policies know of it."""
     partial = snapshot(PASSES, incomplete=["computes: forbidden"])
-    loose, tight = (evaluate(bundle, partial, as_of=AS_OF, strict_unknown=each) for each in (False, True))
+    loose, tight = (evaluate(bundle, partial, EvaluationOptions(AS_OF, strict_unknown=each)) for each in (False, True))
 
     assert (loose.exit_code, tight.exit_code) == (0, 1)
     assert [(entry.reason, entry.relevant) for entry in tight.ledger] == [("computes: forbidden", True)]
@@ -121,7 +121,7 @@ def test_a_baseline_knows_what_could_not_be_decided_before(bundle: Bundle) -> No
     failed = workspace("unsure", n=2)
 
     def against(evaluation: Evaluation, baseline: Evaluation, *, strict: bool = True) -> Evaluation:
-        return apply_baseline(evaluation, baseline, strict_unknown=strict)
+        return apply_baseline(evaluation.model_copy(update={"strict_unknown": strict}), baseline)
 
     same = against(before, before)
     assert same.exit_code == 0
@@ -142,7 +142,7 @@ def test_a_failure_is_not_known_by_the_words_of_what_was_undecided(tmp_path: Pat
     before, after = evaluated(bundle, workspace("a")), evaluated(bundle, workspace("a", n=2))
 
     assert [before.findings[0].outcome, after.findings[0].outcome] == [Outcome.UNKNOWN, Outcome.FAIL]
-    assert apply_baseline(after, before, strict_unknown=True).exit_code == 1
+    assert apply_baseline(after.model_copy(update={"strict_unknown": True}), before).exit_code == 1
 
 
 def test_the_verdict_states_what_decided(bundle: Bundle, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from typing import get_args
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import load_bundle
 from policyeng.bundle.policy_selection import with_profile
-from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Snapshot
 from policyeng.models.documents import Target
 

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
-from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources.parsed import UNKNOWN_SCOPE

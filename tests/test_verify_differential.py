@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from policyeng import load_snapshot
+from policyeng import evaluate, load_snapshot
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import EvaluationRequest, Judgement, OpaOptions, Pair, embedded
 from policyeng.engines import opa as server
 from policyeng.errors import EngineError, UsageError
-from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.differential import (
     Contestant,

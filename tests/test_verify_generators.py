@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import STATED
-from policyeng.evaluation import evaluate
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.verify import strategies
 from policyeng.verify.example_documents import read

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Severity, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.example_documents import read

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
-from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
 from policyeng.verify import redundancy
 from policyeng.verify.example_documents import read

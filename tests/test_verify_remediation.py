@@ -15,9 +15,9 @@ from pathlib import Path
 import jsonpatch
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, baselines_of, estate, read_cases
-from policyeng.evaluation import evaluate
 from policyeng.models import Finding, JsonObject, Snapshot
 from policyeng.verify.generators.examples import Example, examples_of
 from policyeng.verify.json_patch import apply_edits, select_patches

@@ -12,10 +12,10 @@ from random import Random
 
 import pytest
 
+from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.moments import describe_spans
 from policyeng.bundle.policy_selection import with_profile
-from policyeng.evaluation import evaluate
 from policyeng.models import Outcome, Snapshot
 from policyeng.verify.laws.outcome_laws import unsatisfiable
 from policyeng.verify.satisfiability.classes import WorkloadClass, classes_of

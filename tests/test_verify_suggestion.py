@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from policyeng import load_snapshot
+from policyeng import evaluate, load_snapshot
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import baselines_of, estate, read_cases
-from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Snapshot
 from policyeng.verify.json_patch import apply_edits
 from policyeng.verify.remediation import Suggester, Suggestion

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from policyeng.admission.admit import admit, list_effective
 from policyeng.admission.changes import Changes, changes_of
-from policyeng.admission.decide import AdmissionOptions, decided_wholly
+from policyeng.admission.decide import decided_wholly
+from policyeng.admission.decision import AdmissionOptions
 from policyeng.admission.session import AdmissionSession
 
 #: The earlier name, which users import.

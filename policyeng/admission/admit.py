@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from threading import Lock
 
 import orjson
 
 from policyeng.admission.changes import Changes, changes_of, prepare_changes
-from policyeng.admission.decide import AdmissionOptions, decided_wholly
-from policyeng.admission.decision import with_problems
+from policyeng.admission.decide import decided_wholly
+from policyeng.admission.decision import AdmissionOptions, with_problems
 from policyeng.admission.session import AdmissionSession
 from policyeng.bundle import Bundle
-from policyeng.engines import OpaOptions
-from policyeng.models import Blame, Change, Decision, Enforcement, Exemption, JsonObject, Severity, Snapshot
+from policyeng.models import Change, Decision, JsonObject, Snapshot
 
 #: The largest number of cached sessions.
 _MAX_SESSIONS = 4
@@ -25,68 +23,38 @@ def admit(
     bundle: Bundle,
     snapshot: Snapshot,
     change: Changes,
+    options: AdmissionOptions,
     *,
-    as_of: datetime,
     before: Changes = (),
     remembered: Sequence[Change] = (),
-    exemptions: Sequence[Exemption] = (),
-    parameters: Mapping[str, JsonObject] | None = None,
-    engine: str = "embedded",
-    opa: OpaOptions | None = None,
-    fail_on: Severity = Severity.LOW,
-    strict_unknown: bool = False,
-    modes: Sequence[Enforcement] = (),
-    blame: Blame = Blame.TOUCHED,
-    standing: bool = False,
 ) -> Decision:
     """Decide whether a change is allowed, by comparing the evaluations before and after it.
 
-    A change is denied for failures at or above `fail_on`, and for errors, if the change introduces them or if they are
-    on a changed resource. It is also denied if it cannot be evaluated. Earlier failures elsewhere do not deny it, and
-    are in the decision only with `standing`.
+    A change is denied for failures at or above `options.fail_on`, and for errors, if the change introduces them or if
+    they are on a changed resource. It is also denied if it cannot be evaluated. Earlier failures elsewhere do not deny
+    it, and are in the decision only with `options.standing`.
 
     Args:
         bundle: the policies to evaluate.
         snapshot: the state before the change.
         change: what `policyeng.load_changes` returns; or a document with changes in any format, `Change` objects, or
             the id of a resource to delete. All of it is made together.
-        as_of: the evaluation time; UTC if it has no time zone.
+        options: how to evaluate and to decide.
         before: changes that are already made; their failures do not deny this change. The decision names the state
             without them. `()` for none.
         remembered: changes that others made before these; what is wrong with them is no problem of this change.
-        exemptions: accepted failures; a failure does not deny until its exemption expires.
-        parameters: values that replace the defaults, by policy id.
-        engine: the engine that evaluates Rego, one of `policyeng.engines.ENGINES`.
-        opa: the OPA server of the engine `opa`; by default a private server is started.
-        fail_on: the lowest severity that denies; failures below it warn.
-        strict_unknown: count unknown findings, and relevant entries of the ledger, as failures.
-        modes: how failures are enforced; by default they deny.
-        blame: whether earlier failures on changed resources also deny.
-        standing: list all earlier failures and errors that do not deny, not only those on changed resources. This does
-            not affect whether the change is allowed.
 
     Raises:
         InputError: nothing in the change can be read as one, it states none, or something in `before` cannot be read.
         UsageError: a parameter, the engine or a mode does not exist or is not valid.
         EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
-    options = AdmissionOptions(
-        as_of,
-        exemptions,
-        engine,
-        opa,
-        fail_on=fail_on,
-        strict_unknown=strict_unknown,
-        modes=modes,
-        blame=blame,
-        standing=standing,
-    )
-    if engine == "embedded":
-        return _SESSIONS.session(bundle, snapshot, parameters or {}).decide(change, options, before, remembered)
+    if options.engine == "embedded":
+        return _SESSIONS.session(bundle, snapshot, options.parameters).decide(change, options, before, remembered)
     read = prepare_changes(change, bundle.spellings)
     earlier = changes_of(before, bundle.spellings)
-    decision = decided_wholly(bundle, snapshot, read.changes, options, parameters, earlier, remembered)
-    return with_problems(decision, read.problems, read.ledger, strict_unknown=strict_unknown)
+    decision = decided_wholly(bundle, snapshot, read.changes, options, earlier, remembered)
+    return with_problems(decision, read.problems, read.ledger, options)
 
 
 def list_effective(

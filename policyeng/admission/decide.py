@@ -9,54 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from policyeng.admission.attribution import Sorted, reported, sorted_out, touches_of
 from policyeng.admission.changes import apply_earlier, apply_in_order, index_resources, make_snapshot
-from policyeng.admission.decision import DecisionHeader, DecisionThreshold, Modes, decided, find_new_problems
+from policyeng.admission.decision import AdmissionOptions, DecisionHeader, decided, find_new_problems
 from policyeng.bundle import Bundle
-from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
+from policyeng.evaluation import EvaluationContext, evaluate_prepared, prepare
 from policyeng.evaluation.normalization import with_known_names
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.tracing import Differences, Numbers, rows_of
 from policyeng.facts.ids import fold_id
-from policyeng.models import (
-    Blame,
-    Change,
-    Decision,
-    Enforcement,
-    Evaluation,
-    Finding,
-    JsonObject,
-    Problem,
-    Snapshot,
-    SnapshotRef,
-)
-
-#: Changes are of resources. A bundle can have only policies that evaluate documents.
-_NO_POLICY = Problem(
-    level="error",
-    message="no active policy checks resources, so no change can be allowed; see `policyeng policies list`",
-)
-
-
-class AdmissionOptions(EvaluationOptions, frozen=True):
-    """The options of a decision; the attributes are the arguments of `admit`."""
-
-    modes: Sequence[Enforcement] = ()
-    blame: Blame = Blame.TOUCHED
-    standing: bool = False
-
-    def gate(self, bundle: Bundle, homes: Mapping[str, str]) -> DecisionThreshold:
-        """Return what denies a change.
-
-        Args:
-            bundle: the policies.
-            homes: the result of `homes_of`.
-
-        Raises:
-            UsageError: a mode names a policy that is not in the bundle, or a scope that is not an ARM id.
-        """
-        problems = () if any(policy.input_form == "policy" for policy in bundle.policies) else (_NO_POLICY,)
-        return DecisionThreshold(
-            Modes(bundle, self.modes), homes, self.fail_on, self.strict_unknown, self.blame, self.standing, problems
-        )
+from policyeng.models import Change, Decision, Evaluation, Finding, Snapshot, SnapshotRef
 
 
 def decided_wholly(
@@ -64,7 +24,6 @@ def decided_wholly(
     snapshot: Snapshot,
     changes: Sequence[Change],
     options: AdmissionOptions,
-    parameters: Mapping[str, JsonObject] | None = None,
     before: Sequence[Change] = (),
     remembered: Sequence[Change] = (),
 ) -> Decision:
@@ -73,7 +32,9 @@ def decided_wholly(
     existing = index_resources(snapshot)
     state = apply_earlier(remembered, before, existing, snapshot, bundle.spellings)
     after = apply_in_order(changes, existing, snapshot, state, bundle.spellings)
-    old_context, new_context = (prepare(bundle, make_snapshot(snapshot, side), parameters) for side in (state, after))
+    old_context, new_context = (
+        prepare(bundle, make_snapshot(snapshot, side), options.parameters) for side in (state, after)
+    )
     old, new = (evaluate_prepared(context, options) for context in (old_context, new_context))
     attributed = _attribute(old, new, old_context, new_context, after.changed)
     problems = find_new_problems(

@@ -13,6 +13,7 @@ from policyeng.admission.attribution import Sorted
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_selection import selected
 from policyeng.errors import UsageError
+from policyeng.evaluation import EvaluationOptions
 from policyeng.evaluation.findings import order_of
 from policyeng.facts.ids import fold_id, is_at_or_under, segments
 from policyeng.models import (
@@ -24,12 +25,12 @@ from policyeng.models import (
     Decision,
     Enforcement,
     EngineRef,
+    FailureCriteria,
     Finding,
     LedgerEntry,
     Mode,
     Outcome,
     Problem,
-    Severity,
     SnapshotRef,
     leaves_undecided,
 )
@@ -86,11 +87,7 @@ def _setting(bundle: Bundle, entry: Enforcement) -> _Setting:
 
 
 def with_problems(
-    decision: Decision,
-    problems: Iterable[Problem],
-    ledger: Iterable[LedgerEntry] = (),
-    *,
-    strict_unknown: bool = False,
+    decision: Decision, problems: Iterable[Problem], ledger: Iterable[LedgerEntry], criteria: FailureCriteria
 ) -> Decision:
     """Return a decision with what reading the inputs brought; an error denies with exit code 2.
 
@@ -98,13 +95,13 @@ def with_problems(
         decision: the decision on the readable inputs.
         problems: the problems; they come before those of the decision.
         ledger: what was not read of the changes.
-        strict_unknown: deny for relevant entries of the ledger, as for failures.
+        criteria: whether relevant entries of the ledger deny, as failures do.
     """
     added, unread = tuple(problems), tuple(ledger)
     code = max(
         decision.exit_code,
         2 * any(problem.level == "error" for problem in added),
-        int(leaves_undecided(unread, strict_unknown=strict_unknown)),
+        int(leaves_undecided(unread, criteria)),
     )
     return decision.model_copy(
         update={
@@ -116,22 +113,55 @@ def with_problems(
     )
 
 
+#: Changes are of resources. A bundle can have only policies that evaluate documents.
+_NO_POLICY = Problem(
+    level="error",
+    message="no active policy checks resources, so no change can be allowed; see `policyeng policies list`",
+)
+
+
+class AdmissionOptions(EvaluationOptions, frozen=True):
+    """The options of a decision, which evaluates before and after the changes.
+
+    Attributes:
+        fail_on: the lowest severity that denies; failures below it warn.
+        modes: how failures are enforced; by default they deny.
+        blame: whether earlier failures on changed resources also deny.
+        standing: list all earlier failures and errors that do not deny, not only those on changed resources. This does
+            not affect whether the change is allowed.
+    """
+
+    modes: Sequence[Enforcement] = ()
+    blame: Blame = Blame.TOUCHED
+    standing: bool = False
+
+    def gate(self, bundle: Bundle, homes: Mapping[str, str]) -> DecisionThreshold:
+        """Return what denies a change.
+
+        Args:
+            bundle: the policies.
+            homes: the result of `homes_of`.
+
+        Raises:
+            UsageError: a mode names a policy that is not in the bundle, or a scope that is not an ARM id.
+        """
+        problems = () if any(policy.input_form == "policy" for policy in bundle.policies) else (_NO_POLICY,)
+        return DecisionThreshold(Modes(bundle, self.modes), homes, self, problems)
+
+
 @dataclass(frozen=True, slots=True)
 class DecisionThreshold:
     """The rules for which findings deny a change.
 
     Attributes:
         homes: ARM ids to compare with the scopes of modes, by reported id, where the two differ.
-        fail_on, strict_unknown, blame, standing: as for `admit`.
+        options: the options of the decision.
         problems: reasons why no change can be allowed.
     """
 
     modes: Modes
     homes: Mapping[str, str]
-    fail_on: Severity
-    strict_unknown: bool
-    blame: Blame
-    standing: bool
+    options: AdmissionOptions
     problems: Sequence[Problem] = ()
 
 
@@ -171,15 +201,15 @@ def decided(
         problems: the problems that the changes cause.
         gate: the rules for which findings deny.
     """
-    earlier = attributed.there if gate.blame is Blame.TOUCHED else ()
+    earlier = attributed.there if gate.options.blame is Blame.TOUCHED else ()
     effects = _sort_by_effect([*attributed.introduced, *earlier], gate)
-    standing = list(attributed.elsewhere) if gate.standing else []
-    for finding in attributed.there if gate.blame is not Blame.TOUCHED else ():
+    standing = list(attributed.elsewhere) if gate.options.standing else []
+    for finding in attributed.there if gate.options.blame is not Blame.TOUCHED else ():
         (effects.undecided if finding.outcome is Outcome.UNKNOWN else standing).append(finding)
     problems = (*gate.problems, *problems)
     undecidable = any(problem.level == "error" for problem in problems)
     errors = any(finding.outcome is Outcome.ERROR for finding in effects.denied)
-    unread = leaves_undecided(header.ledger, strict_unknown=gate.strict_unknown)
+    unread = leaves_undecided(header.ledger, gate.options)
     code = 2 if undecidable or errors else int(bool(effects.denied) or unread)
     return Decision(
         decision_version=1,
@@ -202,11 +232,11 @@ def decided(
 def _sort_by_effect(findings: Iterable[Finding], gate: DecisionThreshold) -> _Effects:
     effects = _Effects()
     for finding in findings:
-        if finding.outcome is Outcome.UNKNOWN and not gate.strict_unknown:
+        if finding.outcome is Outcome.UNKNOWN and not gate.options.strict_unknown:
             effects.undecided.append(finding)
             continue
         mode = gate.modes.of(finding.policy, gate.homes.get(finding.resource, finding.resource))
-        below = finding.outcome is not Outcome.ERROR and finding.severity.rank < gate.fail_on.rank
+        below = finding.outcome is not Outcome.ERROR and finding.severity.rank < gate.options.fail_on.rank
         if mode is Mode.SHADOW:
             effects.shadowed.append(finding)
         elif mode is Mode.WARN or below:

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
@@ -26,8 +27,15 @@ from policyeng.admission.changes import (
     index_resources,
     prepare_changes,
 )
-from policyeng.admission.decide import AdmissionOptions, decided_wholly, find_scopes
-from policyeng.admission.decision import DecisionHeader, DecisionThreshold, decided, find_new_problems, with_problems
+from policyeng.admission.decide import decided_wholly, find_scopes
+from policyeng.admission.decision import (
+    AdmissionOptions,
+    DecisionHeader,
+    DecisionThreshold,
+    decided,
+    find_new_problems,
+    with_problems,
+)
 from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
 from policyeng.evaluation import EvaluationContext, prepare
@@ -135,14 +143,13 @@ class AdmissionSession:
                 self.bundle,
                 self.snapshot,
                 read.changes,
-                options,
-                self.parameters,
+                replace(options, parameters=self.parameters or {}),
                 before=earlier.before,
                 remembered=earlier.remembered,
             )
         if not read.problems and not read.ledger:
             return decision
-        return with_problems(decision, read.problems, read.ledger, strict_unknown=options.strict_unknown)
+        return with_problems(decision, read.problems, read.ledger, options)
 
     def list_effective(
         self, changes: Sequence[Change], before: Sequence[Change], remembered: Sequence[Change]

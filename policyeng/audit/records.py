@@ -7,7 +7,7 @@ directory or a workspace of a subscription. A run evaluates every part once, at 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import AwareDatetime
 
@@ -27,6 +27,10 @@ from policyeng.models import (
     Summary,
 )
 from policyeng.models.validated import ValidatedModel
+
+if TYPE_CHECKING:
+    from policyeng.engines import OpaOptions
+    from policyeng.evaluation import EvaluationOptions
 
 
 class AuditRun(ValidatedModel):
@@ -71,6 +75,20 @@ class AuditRun(ValidatedModel):
     content: str
     previous: str
     hash: str
+
+    def options(self, opa: OpaOptions | None = None) -> EvaluationOptions:
+        """Return the options for evaluating its parts again; `opa` is the server to use if that was its engine."""
+        from policyeng.evaluation import EvaluationOptions  # most commands only read runs
+
+        return EvaluationOptions(
+            self.as_of,
+            self.exemptions,
+            self.parameters,
+            self.engine.name,
+            opa if self.engine.name == "opa" else None,
+            fail_on=self.fail_on,
+            strict_unknown=self.strict_unknown,
+        )
 
 
 class RunPart(ValidatedModel):

@@ -81,15 +81,7 @@ def replay(store: ReplayedHistory, run: AuditRun, opa: OpaOptions | None = None)
         EngineError: the engine does not answer.
     """
     bundle = store.bundle(run)
-    options = EvaluationOptions(
-        as_of=run.as_of,
-        exemptions=run.exemptions,
-        engine=run.engine.name,
-        opa=opa,
-        fail_on=run.fail_on,
-        strict_unknown=run.strict_unknown,
-        parameters=run.parameters,
-    )
+    options = run.options(opa)
     differences: list[Difference] = []
 
     def rows() -> Iterator[PartRow]:

@@ -37,15 +37,15 @@ from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.cache import package_digest
 from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup, walk_of
-from policyeng.engines import OpaOptions, engine_version
+from policyeng.engines import engine_version
 from policyeng.errors import InputError, StoreError
 from policyeng.evaluation import (
     EvaluationContext,
     EvaluationOptions,
     added,
     conclude,
+    evaluate,
     evaluate_pairs,
-    evaluate_prepared,
     prepare,
 )
 from policyeng.evaluation.findings import order_of
@@ -54,6 +54,7 @@ from policyeng.models import (
     BundleRef,
     EngineRef,
     Evaluation,
+    FailureCriteria,
     Finding,
     Findings,
     LedgerEntry,
@@ -146,11 +147,6 @@ class EvaluatedPart(Struct, frozen=True):
     exempting: frozenset[Problem] | None = None
     basis: ReuseKey | None = None
     ledger: tuple[LedgerEntry, ...] = ()
-
-
-def options_of(active: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> EvaluationOptions:
-    """Return the options for evaluating parts at a clock; one without a time zone is in UTC."""
-    return active.options(as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC), engine, opa)
 
 
 class Before(NamedTuple):
@@ -272,8 +268,7 @@ def evaluate_stored(
     snapshot: Snapshot, bundle: Bundle, options: EvaluationOptions, problems: Sequence[Problem]
 ) -> Evaluation:
     """Evaluate a stored snapshot. Return the evaluation without the problems of exemptions."""
-    prepared = prepare(bundle, snapshot, options.parameters)
-    return separate_exemption_problems(evaluate_prepared(prepared, replace(options, problems=problems)))[0]
+    return separate_exemption_problems(evaluate(bundle, snapshot, replace(options, problems=problems)))[0]
 
 
 def separate_exemption_problems(evaluation: Evaluation) -> tuple[Evaluation, frozenset[Problem]]:
@@ -492,9 +487,9 @@ class PartTotals:
             problems.append(Problem(level="error", message=message))
         return problems + sorted(self._exempting or (), key=lambda problem: (problem.place, problem.message))
 
-    def exit_code(self, problems: Iterable[Problem], *, strict_unknown: bool) -> int:
+    def exit_code(self, problems: Iterable[Problem], criteria: FailureCriteria) -> int:
         """Return the exit code of the run, as of `check` of all parts."""
-        is_undecided = leaves_undecided(self.ledger, strict_unknown=strict_unknown)
+        is_undecided = leaves_undecided(self.ledger, criteria)
         return max(self._exit_code, 2 * any(problem.level == "error" for problem in problems), int(is_undecided))
 
 
@@ -502,10 +497,8 @@ def run_estate(
     store: Store,
     estate: EstateSettings,
     setup: EvaluationSetup,
+    options: EvaluationOptions,
     *,
-    as_of: datetime,
-    engine: str = "embedded",
-    opa: OpaOptions | None = None,
     jobs: int = 1,
     full: bool = False,
     all_files: bool = False,
@@ -516,9 +509,7 @@ def run_estate(
         store: the store of the run.
         estate: the estate.
         setup: the policies, exemptions and settings.
-        as_of: the evaluation clock; in UTC without a time zone.
-        engine: the engine for Rego.
-        opa: options of that engine.
+        options: of the evaluations, each of which uses one process.
         jobs: the number of processes.
         full: whether to evaluate unchanged parts again.
         all_files: whether to read everything in directories, as `FileWalk.all_files`.
@@ -527,7 +518,7 @@ def run_estate(
         StoreError: the estate is being audited already, or the store reports an error.
         EngineError: the bundle does not compile, or the engine does not answer.
     """
-    started, options = datetime.now(UTC), options_of(setup, as_of, engine, opa)
+    started, options = datetime.now(UTC), replace(options, as_of=options.moment)
     policies, tally = pack_bundle(setup.bundle), PartTotals()
     with start_run(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)
@@ -582,7 +573,7 @@ def _run(
         exemptions=tuple(in_force_of(options.exemptions, bundle.policies, options.as_of)[0]),
         fail_on=options.fail_on,
         strict_unknown=options.strict_unknown,
-        exit_code=tally.exit_code(problems, strict_unknown=options.strict_unknown),
+        exit_code=tally.exit_code(problems, options),
         summary=added(tally.summaries),
         parts=tally.parts,
         problems=problems,

@@ -43,7 +43,8 @@ class Auditing:
 
     Attributes:
         load_setup: reads the policies and exemptions of the settings, again for every run, because they change.
-        engine, opa, jobs, full: as in `run_estate`.
+        engine, opa: of the evaluations.
+        jobs, full: as in `run_estate`.
         environ: the variables for the URLs of targets.
     """
 
@@ -59,16 +60,9 @@ class Auditing:
         try:
             began = time.monotonic()
             with open_store(settings.store, create=True) as store:
-                run = run_estate(
-                    store,
-                    estate,
-                    self.load_setup(settings),
-                    as_of=datetime.now(UTC),
-                    engine=self.engine,
-                    opa=self.opa,
-                    jobs=self.jobs,
-                    full=self.full,
-                )
+                setup = self.load_setup(settings)
+                options = setup.options(datetime.now(UTC), self.engine, self.opa)
+                run = run_estate(store, estate, setup, options, jobs=self.jobs, full=self.full)
                 _log_run(run, store.turned(run), time.monotonic() - began)
         except Exception as error:  # one estate that cannot be audited ends neither the schedule nor the others
             self._failed(estate, settings, error)

@@ -191,16 +191,7 @@ def _decision(args: AdmitOptions, settings: Settings, how: Mapping[str, Any]) ->
             setup.bundle,
             snapshot,
             replace(read, changes=(*read.changes, *deletes), problems=problems),
-            as_of=moment_of(args.as_of),
-            exemptions=setup.exemptions,
-            parameters=setup.parameters,
-            engine=engine,
-            opa=opa,
-            fail_on=settings.fail_on,
-            strict_unknown=settings.strict_unknown,
-            modes=settings.modes,
-            blame=settings.blame or Blame.TOUCHED,
-            standing=args.standing,
+            setup.admission_options(moment_of(args.as_of), engine, opa, standing=args.standing),
         )
     return decision.model_copy(update={"settings": setup.applied})
 

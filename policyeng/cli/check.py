@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from policyeng import cache
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_selection import is_framework_file
@@ -25,7 +27,7 @@ from policyeng.cli.report_options import ReportOptions
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.evaluation import EvaluationOptions, evaluate_snapshot
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.facts.coverage import ledger_of
 from policyeng.models import Evaluation, Snapshot
 from policyeng.ownership import OWNER_TAG
@@ -56,7 +58,7 @@ class CheckRequest:
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """An evaluation and its inputs."""
+    """An evaluation and its inputs; `options` are for repeating it in this process, without the problems of reading."""
 
     bundle: Bundle
     snapshot: Snapshot
@@ -97,9 +99,9 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     for line in reading_lines(read.read, ledger_of(snapshot), show_skipped=args.show_skipped):
         print_line(line, error=True)
     with show_progress("evaluating", "pairs"):
+        options = setup.options(request.as_of, request.engine, request.opa)
         problems = (*read.problems, *setup.problems)
-        options = setup.options(request.as_of, request.engine, request.opa, jobs=args.jobs, problems=problems)
-        evaluation = evaluate_snapshot(setup.bundle, snapshot, options)
+        evaluation = evaluate(setup.bundle, snapshot, replace(options, jobs=args.jobs, problems=problems))
         evaluation = evaluation.model_copy(update={"settings": setup.applied})
         if frameworks:
             from policyeng.cli.controls import with_frameworks
@@ -112,7 +114,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     if earlier is not None:
         from policyeng.evaluation.summary import apply_baseline
 
-        evaluation = apply_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+        evaluation = apply_baseline(evaluation, earlier)
     return CheckOutcome(setup.bundle, snapshot, options, evaluation)
 
 

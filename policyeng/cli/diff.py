@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from policyeng import cache
 from policyeng.audit.collection.parts import Collected, PartSource, read, sources_of
 from policyeng.audit.diff import report
 from policyeng.audit.diff.comparison import PartPair, compare_parts, compare_states
-from policyeng.audit.diff.inputs import Comparison, ComparisonThreshold, State
+from policyeng.audit.diff.inputs import Comparison, State
 from policyeng.cli import options
 from policyeng.cli.console import print_form, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format
@@ -59,24 +61,10 @@ class DiffSide:
     setup: EvaluationSetup
     as_of: datetime
 
-    @property
-    def gate(self) -> ComparisonThreshold:
-        """The threshold for failing the comparison, if this is the later side."""
-        return ComparisonThreshold(self.setup.settings.fail_on, self.setup.settings.strict_unknown)
-
     def state(self, snapshot: Snapshot, reading: ComparisonOptions, problems: Sequence[Problem] = ()) -> State:
         """Combine a snapshot with what it is evaluated with."""
-        setup = self.setup
-        return State(
-            self.as_of,
-            setup.exemptions,
-            reading.engine,
-            reading.opa,
-            problems=problems,
-            parameters=setup.parameters,
-            bundle=setup.bundle,
-            snapshot=snapshot,
-        )
+        options = self.setup.options(self.as_of, reading.engine, reading.opa)
+        return State(self.setup.bundle, snapshot, replace(options, problems=problems))
 
 
 def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Comparison:
@@ -95,7 +83,6 @@ def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> C
         return compare_parts(
             _pairs(before, after, reading),
             (before.state(Snapshot(), reading), after.state(Snapshot(), reading)),
-            after.gate,
             problems=tuple(dict.fromkeys((*before.setup.problems, *after.setup.problems))),
             with_causes=reading.with_causes,
         )
@@ -178,7 +165,7 @@ class DiffOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
         """Return the options for the earlier side; the same object if nothing but the clock differs."""
         given = {"policy": self.policy_before, "exemptions": self.exemptions_before, "config": self.config_before}
         changed = {name: value for name, value in given.items() if value}
-        return replace(self, **changed) if changed else self  # type: ignore[arg-type]  # they have the types of the fields
+        return dataclasses.replace(self, **changed) if changed else self  # type: ignore[arg-type]  # they have the types of the fields
 
     def load(self) -> EvaluationSetup:
         """Read the settings, policies, parameters and exemptions."""
@@ -228,7 +215,7 @@ def _compare_whole(before: DiffSide, after: DiffSide, reading: ComparisonOptions
     """Compare the sides, each read as one snapshot."""
     old, new = _state(before, reading), _state(after, reading)
     with show_progress("comparing"):
-        return compare_states(old, new, after.gate, with_causes=reading.with_causes)
+        return compare_states(old, new, with_causes=reading.with_causes)
 
 
 def _state(side: DiffSide, reading: ComparisonOptions) -> State:

@@ -6,14 +6,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from msgspec.structs import replace
-
 from policyeng.bundle import Bundle
 from policyeng.cli.check import CheckOutcome, CheckRequest
 from policyeng.cli.console import print_errors, print_line, show_progress
 from policyeng.configuration import Settings
 from policyeng.errors import InputError, UsageError
-from policyeng.evaluation import evaluate_snapshot
+from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
 from policyeng.progress import counted
 from policyeng.report.phrases import count
@@ -51,9 +49,8 @@ def print_minimised(checked: CheckOutcome, request: CheckRequest, settings: Sett
         print_line(f"policyeng: nothing to minimise: no failures at or above `{settings.fail_on}`", error=True)
         return checked.evaluation.exit_code
     chosen, *others = policies
-    options = replace(checked.options, jobs=1, problems=())
     _require_resources(checked.bundle, chosen)
-    found = minimize(checked.bundle, checked.snapshot, chosen, partial(evaluate_snapshot, options=options))
+    found = minimize(checked.bundle, checked.snapshot, chosen, partial(evaluate, options=checked.options))
     if found is None:
         reason = f"`{chosen}` does not fail if the resources are converted to a native snapshot"
         raise InputError(reason, remedy="reduce the input by hand")

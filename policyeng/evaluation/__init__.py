@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from policyeng.evaluation.context import EvaluationContext, EvaluationOptions, prepare
-from policyeng.evaluation.evaluate import conclude, evaluate, evaluate_pairs, evaluate_prepared, evaluate_snapshot
+from policyeng.evaluation.context import EvaluationContext, prepare
+from policyeng.evaluation.evaluate import conclude, evaluate, evaluate_pairs, evaluate_prepared
+from policyeng.evaluation.options import EvaluationOptions
 from policyeng.evaluation.summary import added, exit_code, fails, find_scopes, problems_of, summary_of
 
 __all__ = [
@@ -14,7 +15,6 @@ __all__ = [
     "evaluate",
     "evaluate_pairs",
     "evaluate_prepared",
-    "evaluate_snapshot",
     "exit_code",
     "fails",
     "find_scopes",

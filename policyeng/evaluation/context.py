@@ -6,25 +6,23 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from msgspec import Struct
-from msgspec import field as struct_field
 from msgspec.structs import replace
 
 from policyeng._performance import uncollected
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import read_only_parameters
-from policyeng.engines import EvaluationRequest, OpaOptions
+from policyeng.engines import EvaluationRequest
 from policyeng.evaluation.input_warnings import list_classifications, unknown_classifications
 from policyeng.evaluation.matching import PlannedColumn, plan
 from policyeng.evaluation.normalization import with_known_names
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.evaluation.unknown_markers import NO_MARKINGS, Markings, mark_for_bundle
 from policyeng.facts.coverage import is_whole
-from policyeng.models import Exemption, JsonObject, Problem, Resource, Severity, Snapshot
+from policyeng.models import JsonObject, Resource, Snapshot
 from policyeng.rego.clock import Clock
 
 
@@ -130,35 +128,3 @@ def prepare(
 
 #: The number of pairs that take longer to evaluate than a process takes to start and to return the findings.
 PAIRS_OF_A_PROCESS = 12_000
-
-
-class EvaluationOptions(Struct, frozen=True):
-    """The options of an evaluation, which every command, the server, audits and programs pass on by reference.
-
-    Attributes:
-        as_of: the evaluation time; UTC if it has no time zone.
-        exemptions: accepted failures; they mark findings until they expire.
-        engine: the engine that evaluates Rego, one of `policyeng.engines.ENGINES`.
-        opa: the OPA server of the engine `opa`; by default a private server is started.
-        jobs: the number of processes; 0 chooses one, at most one for each processor. Processes are forked, so no other
-            thread may be running. Only for the engine `embedded`.
-        fail_on: the lowest severity whose failures set the exit code to 1.
-        strict_unknown: count unknown findings, and relevant entries of the ledger, as failures.
-        problems: problems found while reading the inputs; an error sets the exit code to 2.
-        parameters: values that replace the defaults, by policy id.
-    """
-
-    as_of: datetime
-    exemptions: Sequence[Exemption] = ()
-    engine: str = "embedded"
-    opa: OpaOptions | None = None
-    jobs: int = 1
-    fail_on: Severity = Severity.LOW
-    strict_unknown: bool = False
-    problems: Sequence[Problem] = ()
-    parameters: Mapping[str, JsonObject] = struct_field(default_factory=dict)
-
-    @property
-    def moment(self) -> datetime:
-        """The evaluation time in UTC."""
-        return self.as_of.astimezone(UTC) if self.as_of.tzinfo else self.as_of.replace(tzinfo=UTC)

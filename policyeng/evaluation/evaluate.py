@@ -6,15 +6,16 @@ Loading and matching are in `context.prepare`. Nothing here does I/O or reads th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
 from policyeng.bundle import Bundle
-from policyeng.engines import OpaOptions, engine_version, run_engine
-from policyeng.evaluation.context import PAIRS_OF_A_PROCESS, EvaluationContext, EvaluationOptions, prepare
+from policyeng.engines import engine_version, run_engine
+from policyeng.evaluation.context import PAIRS_OF_A_PROCESS, EvaluationContext, prepare
 from policyeng.evaluation.findings import findings_of
+from policyeng.evaluation.options import EvaluationOptions
 from policyeng.evaluation.summary import exit_code, find_scopes, problems_of, summary_of
 from policyeng.facts.coverage import ledger_of
 from policyeng.facts.evidence import mask_evidence
@@ -23,12 +24,9 @@ from policyeng.models import (
     EngineRef,
     Evaluation,
     Evidence,
-    Exemption,
     Finding,
     Findings,
-    JsonObject,
     Problem,
-    Severity,
     Snapshot,
     SnapshotRef,
     lowered,
@@ -40,23 +38,8 @@ from policyeng.rego.clock import Clock
 _MOST_TYPES = 8
 
 
-def evaluate(
-    bundle: Bundle,
-    snapshot: Snapshot,
-    *,
-    as_of: datetime,
-    exemptions: Sequence[Exemption] = (),
-    parameters: Mapping[str, JsonObject] | None = None,
-    engine: str = "embedded",
-    opa: OpaOptions | None = None,
-    jobs: int = 1,
-    fail_on: Severity = Severity.LOW,
-    strict_unknown: bool = False,
-    problems: Iterable[Problem] = (),
-) -> Evaluation:
+def evaluate(bundle: Bundle, snapshot: Snapshot, options: EvaluationOptions) -> Evaluation:
     """Evaluate every resource of a snapshot with every policy of a bundle that applies to it.
-
-    The arguments after the snapshot are the attributes of `EvaluationOptions`.
 
     Raises:
         UsageError: a parameter does not exist or does not match its schema, or the engine does not exist or cannot use
@@ -64,14 +47,6 @@ def evaluate(
         EngineError: the bundle does not compile, the OPA server does not return a result for every pair, or no process
             can be started.
     """
-    options = EvaluationOptions(
-        as_of, exemptions, engine, opa, jobs, fail_on, strict_unknown, tuple(problems), parameters or {}
-    )
-    return evaluate_snapshot(bundle, snapshot, options)
-
-
-def evaluate_snapshot(bundle: Bundle, snapshot: Snapshot, options: EvaluationOptions) -> Evaluation:
-    """Evaluate a snapshot; see `evaluate`."""
     return evaluate_prepared(prepare(bundle, snapshot, options.parameters), options)
 
 
@@ -138,9 +113,7 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
         snapshot=SnapshotRef(scope=masked_message(snapshot.scope), taken_at=snapshot.taken_at, digest=estate.digest),
         as_of=options.moment,
         engine=engine,
-        exit_code=exit_code(
-            marked.others, problems, options.fail_on, strict_unknown=options.strict_unknown, ledger=ledger
-        ),
+        exit_code=exit_code(marked.others, problems, options, ledger),
         fail_on=options.fail_on,
         strict_unknown=options.strict_unknown,
         summary=summary_of(marked),

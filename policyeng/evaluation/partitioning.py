@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from policyeng.engines import Column, EvaluationRequest, Judgement, prepare_shared_data, run_engine
 from policyeng.errors import UsageError
-from policyeng.evaluation.context import PAIRS_OF_A_PROCESS, EvaluationOptions
+from policyeng.evaluation.context import PAIRS_OF_A_PROCESS
+from policyeng.evaluation.options import EvaluationOptions
 from policyeng.processes import REMEDY, Lost, processes, processors
 from policyeng.progress import counted
 

@@ -9,13 +9,13 @@ from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.input_warnings import of_classifications
 from policyeng.models import (
     Evaluation,
+    FailureCriteria,
     Finding,
     Findings,
     LedgerEntry,
     Outcome,
     Problem,
     Resource,
-    Severity,
     Summary,
     leaves_undecided,
     lowered,
@@ -30,9 +30,7 @@ def find_scopes(subjects: Iterable[Resource]) -> dict[tuple[str, str], str]:
 def exit_code(
     findings: Iterable[Finding],
     problems: Iterable[Problem],
-    fail_on: Severity = Severity.LOW,
-    *,
-    strict_unknown: bool = False,
+    criteria: FailureCriteria,
     ledger: Iterable[LedgerEntry] = (),
 ) -> int:
     """Return 2 if there is an error, 1 if a failure at or above `fail_on` has no exemption, and 0 otherwise.
@@ -45,16 +43,15 @@ def exit_code(
         return 2
     if any(problem.level == "error" for problem in problems):
         return 2
-    if leaves_undecided(ledger, strict_unknown=strict_unknown):
+    if leaves_undecided(ledger, criteria):
         return 1
-    return int(any(fails(finding, fail_on, strict_unknown=strict_unknown) for finding in findings))
+    return int(any(fails(finding, criteria) for finding in findings))
 
 
-def fails(finding: Finding, fail_on: Severity, *, strict_unknown: bool = False) -> bool:
+def fails(finding: Finding, criteria: FailureCriteria) -> bool:
     """Check whether a finding alone makes a run fail."""
-    failed = finding.outcome is Outcome.FAIL and finding.exemption is None
-    undecided = strict_unknown and finding.outcome is Outcome.UNKNOWN
-    return (failed or undecided) and finding.severity.rank >= fail_on.rank
+    undecided = criteria.strict_unknown and finding.outcome is Outcome.UNKNOWN
+    return (finding.is_failure or undecided) and finding.severity.rank >= criteria.fail_on.rank
 
 
 def summary_of(findings: Findings) -> Summary:
@@ -97,9 +94,7 @@ def problems_of(prepared: EvaluationContext) -> list[Problem]:
 _Key = tuple[Outcome, str, str, str, str]
 
 
-def apply_baseline(
-    evaluation: Evaluation, baseline: Evaluation, fail_on: Severity = Severity.LOW, *, strict_unknown: bool = False
-) -> Evaluation:
+def apply_baseline(evaluation: Evaluation, baseline: Evaluation) -> Evaluation:
     """Return an evaluation with the exit code of its new failures, and warnings that count and list them.
 
     A failure is known if the baseline contains all of its denials (policy, resource, path and message) without an
@@ -107,7 +102,7 @@ def apply_baseline(
     to unknown findings and their reasons.
     """
     known = {key for finding in baseline.findings if finding.exemption is None for key in _keys(finding)}
-    failures = [finding for finding in evaluation.others if fails(finding, fail_on, strict_unknown=strict_unknown)]
+    failures = [finding for finding in evaluation.others if fails(finding, evaluation)]
     new = [finding for finding in failures if not set(_keys(finding)) <= known]
     old = {(one.policy, one.resource) for one in failures} - {(one.policy, one.resource) for one in new}
     counted = [finding for finding in evaluation.findings if (finding.policy, finding.resource) not in old]
@@ -115,9 +110,7 @@ def apply_baseline(
     warnings += [Problem(level="warning", message=f"{one.policy} {_describe(one)}", place=one.resource) for one in new]
     return evaluation.model_copy(
         update={
-            "exit_code": exit_code(
-                counted, evaluation.problems, fail_on, strict_unknown=strict_unknown, ledger=evaluation.ledger
-            ),
+            "exit_code": exit_code(counted, evaluation.problems, evaluation, evaluation.ledger),
             "problems": (*evaluation.problems, *warnings),
         }
     )

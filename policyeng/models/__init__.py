@@ -76,7 +76,7 @@ from policyeng.models.findings import (
     Summary,
     Unknown,
 )
-from policyeng.models.ledger import LedgerEntry, leaves_undecided, relevant_entries
+from policyeng.models.ledger import FailureCriteria, LedgerEntry, leaves_undecided, relevant_entries
 from policyeng.models.resource import Resource
 
 __all__ = [
@@ -110,6 +110,7 @@ __all__ = [
     "Evidence",
     "Exemption",
     "ExemptionMark",
+    "FailureCriteria",
     "Feature",
     "FilePlaces",
     "Finding",

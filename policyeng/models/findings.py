@@ -290,6 +290,11 @@ class Finding(Model, frozen=True, kw_only=True):
     owner: str = ""
     location: Location = field(default_factory=Location)
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the policy denies the resource, and no exemption covers it."""
+        return self.outcome is Outcome.FAIL and self.exemption is None
+
 
 class SubjectRef(NamedTuple):
     """The fields of a finding about its resource, with the same names."""

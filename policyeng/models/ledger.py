@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import force_setattr
 
 from policyeng.models.base import Model
 from policyeng.redaction import masked_message
+
+if TYPE_CHECKING:
+    from policyeng.models.findings import Severity
+
+
+class FailureCriteria(Protocol):
+    """The rules for what fails a run; settings, options, evaluations and audits have them."""
+
+    @property
+    def fail_on(self) -> Severity:
+        """The lowest severity whose failures fail the run."""
+
+    @property
+    def strict_unknown(self) -> bool:
+        """Whether unknown findings, and relevant entries of the ledger, count as failures."""
 
 
 class LedgerEntry(Model, frozen=True, kw_only=True):
@@ -34,6 +50,6 @@ def relevant_entries(ledger: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     return [entry for entry in ledger if entry.relevant]
 
 
-def leaves_undecided(ledger: Iterable[LedgerEntry], *, strict_unknown: bool) -> bool:
+def leaves_undecided(ledger: Iterable[LedgerEntry], criteria: FailureCriteria) -> bool:
     """Check whether a run counts as undecided for what was not read: the one rule of checks, decisions and audits."""
-    return strict_unknown and any(entry.relevant for entry in ledger)
+    return criteria.strict_unknown and any(entry.relevant for entry in ledger)

@@ -628,15 +628,8 @@ def decide(
         setup.bundle,
         state.snapshot,
         change,
-        as_of=at,
+        setup.admission_options(at, blame=blame, standing=with_standing),
         before=before,
         remembered=remembered,
-        exemptions=setup.exemptions,
-        parameters=setup.parameters,
-        fail_on=setup.settings.fail_on,
-        strict_unknown=setup.settings.strict_unknown,
-        modes=setup.settings.modes,
-        blame=setup.settings.blame or blame,
-        standing=with_standing,
     )
     return decision.model_copy(update={"settings": setup.applied})

@@ -25,7 +25,7 @@ from policyeng.bundle.cases import (
 )
 from policyeng.bundle.header import Verdict
 from policyeng.errors import BundleError, PolicyengError, suggest_nearest
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.evaluation.pointers import has_value
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
@@ -171,7 +171,7 @@ def _outcome(finding: Finding | None) -> str:
 def _evaluate_case(alone: Bundle, policy: Policy, prepared: PreparedCase) -> Finding | None:
     """Return the finding that a case is about."""
     parameters = {policy.id: prepared.case.parameters}
-    evaluation = evaluate(alone, prepared.snapshot, as_of=prepared.as_of, parameters=parameters)
+    evaluation = evaluate(alone, prepared.snapshot, EvaluationOptions(prepared.as_of, parameters=parameters))
     if any(problem.level == "error" and problem.place for problem in evaluation.problems):
         raise BundleError("; ".join(f"{problem.place}: {problem.message}" for problem in evaluation.problems))
     return next((one for one in evaluation.findings if one.resource.lower() == prepared.identity.lower()), None)
@@ -327,7 +327,7 @@ def prepared_absence(
 def _find_resource(alone: Bundle, snapshot: Snapshot, identity: str, pointer: str) -> str:
     """Return the evaluated resource that has a pointer: that of the case file, else the first in baseline order."""
     evaluated = [identity]
-    evaluated += [finding.resource for finding in evaluate(alone, snapshot, as_of=DEFAULT_AS_OF).findings]
+    evaluated += [finding.resource for finding in evaluate(alone, snapshot, EvaluationOptions(DEFAULT_AS_OF)).findings]
     documents = {str(resource.get("id")).lower(): resource for resource in snapshot.resources}
     holders = (one for one in evaluated if has_value(documents.get(one.lower(), {}), pointer))
     return next(holders, identity)

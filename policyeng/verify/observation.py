@@ -15,7 +15,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import DEFAULT_AS_OF, STATED, Case
 from policyeng.bundle.header import WORKSPACE
 from policyeng.errors import PolicyengError
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import read_inputs
@@ -157,7 +157,7 @@ def evaluate_example(bundle: Bundle, example: Example, snapshot: Snapshot) -> Ev
     """Evaluate an example with another snapshot in place of its document."""
     known = {policy.id for policy in bundle.policies}
     parameters = {policy: given for policy, given in example.parameters.items() if policy in known}
-    return evaluate(bundle, snapshot, as_of=example.as_of, parameters=parameters)
+    return evaluate(bundle, snapshot, EvaluationOptions(example.as_of, parameters=parameters))
 
 
 def by_resource(evaluation: Evaluation) -> dict[str, dict[str, Outcome]]:

@@ -12,7 +12,7 @@ from itertools import combinations, islice
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import Baselines, baselines_of, read_cases
 from policyeng.bundle.header import WORKSPACE, is_at_or_below
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.evaluation.findings import NEIGHBOUR
 from policyeng.evaluation.pointers import has_value
 from policyeng.evaluation.pointers import value_at as find_value
@@ -393,7 +393,7 @@ class Suggester:
     def evaluate(self, bundle: Bundle, snapshot: Snapshot) -> Evaluation:
         """Evaluate a snapshot with the same clock and parameters."""
         given = {policy.id: self.parameters[policy.id] for policy in bundle.policies if policy.id in self.parameters}
-        return evaluate(bundle, snapshot, as_of=self.as_of, parameters=given, exemptions=self.exemptions)
+        return evaluate(bundle, snapshot, EvaluationOptions(self.as_of, self.exemptions, given))
 
     def known(self, policy: Policy) -> Known:
         """Return what is known of a policy, cached."""

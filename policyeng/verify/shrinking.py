@@ -14,7 +14,6 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.cases import STATED
 from policyeng.bundle.parameters import parameters_of
 from policyeng.errors import EngineError, PolicyengError
-from policyeng.evaluation import fails
 from policyeng.facts.coverage import is_whole
 from policyeng.models import Evaluation, Finding, JsonObject, Severity, Snapshot
 from policyeng.verify.example_documents import document_of, drop_unreadable, example_of, is_sayable, read
@@ -279,7 +278,11 @@ class Minimised:
 
 def failing(findings: Sequence[Finding], fail_on: Severity = Severity.LOW) -> list[str]:
     """Return the ids of policies that fail at or above a severity without exemption: most severe first, then by id."""
-    severities = {finding.policy: finding.severity for finding in findings if fails(finding, fail_on)}
+    severities = {
+        finding.policy: finding.severity
+        for finding in findings
+        if finding.is_failure and finding.severity.rank >= fail_on.rank
+    }
     return sorted(severities, key=lambda policy: (-severities[policy].rank, policy))
 
 
@@ -370,7 +373,7 @@ class _MinimizeSearch:
         if snapshot is None:
             return False
         findings = self._evaluate(self._alone, snapshot).findings
-        found = next((finding for finding in findings if fails(finding, Severity.INFO)), None)
+        found = next((finding for finding in findings if finding.is_failure), None)
         if found is not None:
             self.last = (document, found)
         return found is not None

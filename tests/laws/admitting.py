@@ -7,12 +7,14 @@ from contextlib import suppress
 from datetime import timedelta
 from random import Random
 
+from msgspec.structs import replace
+
 import policyeng
+from policyeng import evaluate
 from policyeng.admission import AdmissionOptions, AdmissionSession, decided_wholly
 from policyeng.admission.changes import apply_changes, changes_of
 from policyeng.bundle import Bundle
 from policyeng.errors import InputError
-from policyeng.evaluation import evaluate
 from policyeng.models import (
     Blame,
     Change,
@@ -93,7 +95,8 @@ def _unlike(
     options: AdmissionOptions,
     before: Sequence[Change],
 ) -> Violation | None:
-    whole = decided_wholly(basis.bundle, basis.snapshot, changes, options, trial.example.parameters, before)
+    options = replace(options, parameters=trial.example.parameters)
+    whole = decided_wholly(basis.bundle, basis.snapshot, changes, options, before)
     return _differing(whole, basis.decide(changes, options, before), changes, before)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from policyeng.configuration import Settings
 from policyeng.evaluation import exit_code, fails
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, Snapshot, lowered
 from policyeng.verify.laws.law import Trial, Violation
@@ -27,25 +28,28 @@ def violated(trial: Trial) -> Violation | None:
 
 
 def _by_findings(evaluation: Evaluation, gate: Severity, random: Random) -> Violation | None:
-    findings = evaluation.findings
+    findings, criteria = evaluation.findings, Settings(fail_on=gate)
     erring = any(finding.outcome is Outcome.ERROR for finding in findings)
-    if (erring and evaluation.exit_code != 2) or exit_code(findings, [Problem(level="error", message="m")], gate) != 2:
+    if (erring and evaluation.exit_code != 2) or exit_code(
+        findings, [Problem(level="error", message="m")], criteria
+    ) != 2:
         return Violation("an error does not deny")
     for finding in random.sample(findings, min(_MOST, len(findings))):
         failed = finding.model_copy(update={"outcome": Outcome.FAIL, "exemption": None})
         erred = finding.model_copy(update={"outcome": Outcome.ERROR})
         rest = [other for other in findings if other is not finding]
-        if exit_code([*rest, failed], [], gate) < exit_code(rest, [], gate):
+        if exit_code([*rest, failed], [], criteria) < exit_code(rest, [], criteria):
             return Violation("one more failure lowers the exit code", finding.policy, finding.resource)
-        if exit_code([*findings, erred], [], gate) != 2:
+        if exit_code([*findings, erred], [], criteria) != 2:
             return Violation("an error does not deny", finding.policy, finding.resource)
     return None
 
 
 def _by_estates(trial: Trial, gate: Severity, random: Random) -> Violation | None:
     """Try a larger estate, one of two: the whole of it once more elsewhere, or one failing resource once more."""
-    failures = [finding for finding in trial.evaluation.findings if fails(finding, gate)]
-    denied = [finding for finding in trial.evaluation.findings if fails(finding, gate) or _erred(finding)]
+    criteria = Settings(fail_on=gate)
+    failures = [finding for finding in trial.evaluation.findings if fails(finding, criteria)]
+    denied = [finding for finding in trial.evaluation.findings if fails(finding, criteria) or _erred(finding)]
     if not denied:
         return None
     target = random.choice(failures) if failures and random.random() < 0.5 else None
@@ -70,7 +74,8 @@ def _erred(finding: Finding) -> bool:
 
 def _exit(evaluation: Evaluation, policy: str, gate: Severity) -> int:
     """The exit code if a policy were the only one."""
-    return exit_code((finding for finding in evaluation.findings if finding.policy == policy), [], gate)
+    findings = (finding for finding in evaluation.findings if finding.policy == policy)
+    return exit_code(findings, [], Settings(fail_on=gate))
 
 
 def _with_another(snapshot: Snapshot, failing: Finding) -> Snapshot | None:

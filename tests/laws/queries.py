@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.models import Exemption, JsonObject
 from policyeng.report.json import render
 from policyeng.sources import Inputs, read_inputs
@@ -64,7 +64,11 @@ class Query:
     def expected(self) -> PathResult:
         """What every path has to return: the file read and evaluated here, part by part."""
         inputs = self.inputs
-        evaluation = evaluate(self.trial.bundle, inputs.snapshot, problems=inputs.problems, **self.options)  # type: ignore[arg-type]  # the options below
+        evaluation = evaluate(
+            self.trial.bundle,
+            inputs.snapshot,
+            EvaluationOptions(problems=inputs.problems, **self.options),  # type: ignore[arg-type]  # the options below
+        )
         return self.result(render(evaluation), evaluation.exit_code)
 
     @property

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from policyeng.audit.diff.inputs import (
-    ANY,
     Cause,
     CauseKind,
     ComparedEvaluation,
     Comparison,
-    ComparisonThreshold,
     FindingKey,
     Flip,
     State,
@@ -26,7 +22,7 @@ from policyeng.audit.diff.inputs import (
 )
 from policyeng.audit.diff.root_causes import CauseSearch, Counterfactuals
 from policyeng.evaluation import added, fails
-from policyeng.models import Evaluation, Finding, Outcome, Problem, Snapshot, SnapshotRef, Summary
+from policyeng.models import Evaluation, FailureCriteria, Finding, Outcome, Problem, Snapshot, SnapshotRef, Summary
 
 #: The message for a flip that a new evaluation does not reproduce.
 _UNEXPLAINED = "a new evaluation does not reproduce the stored findings, so the cause of this flip is unknown"
@@ -35,7 +31,6 @@ _UNEXPLAINED = "a new evaluation does not reproduce the stored findings, so the 
 def compare_states(
     before: State,
     after: State,
-    gate: ComparisonThreshold = ANY,
     *,
     found: tuple[Evaluation, Evaluation] | None = None,
     with_causes: bool = True,
@@ -45,8 +40,7 @@ def compare_states(
 
     Args:
         before: the earlier state.
-        after: the later state.
-        gate: the findings that fail the comparison.
+        after: the later state; its options say which findings fail the comparison.
         found: the evaluations of both; evaluated now by default.
         with_causes: whether to search for causes, with further evaluations.
         only: selects the findings; all by default.
@@ -55,7 +49,7 @@ def compare_states(
         UsageError: a parameter is unknown or does not match its schema, or an engine is unknown.
         EngineError: a bundle does not compile, or the OPA server does not answer for every pair.
     """
-    earlier, later = found or (evaluate_state(before, gate), evaluate_state(after, gate))
+    earlier, later = found or (evaluate_state(before), evaluate_state(after))
     were, are = index_findings(earlier.findings), index_findings(later.findings)
     about = [key for key in {**were, **are} if only is None or only(key)]
     pairs = {key: (status_of(were.get(key)), status_of(are.get(key))) for key in about}
@@ -70,7 +64,7 @@ def compare_states(
         lists[_list_of(*pairs[key])].append(flip)
     unexplained = [key for key in flipped if with_causes and not explained[key]]
     return Comparison(
-        exit_code=_exit_code((earlier, later), ((were.get(key), are.get(key)) for key in flipped), gate),
+        exit_code=_exit_code((earlier, later), ((were.get(key), are.get(key)) for key in flipped), after.options),
         before=summarize(earlier),
         after=summarize(later),
         new=tuple(lists["new"]),
@@ -139,27 +133,23 @@ def _explained(
 
 
 def _exit_code(
-    sides: Sequence[Evaluation], pairs: Iterable[tuple[Finding | None, Finding | None]], gate: ComparisonThreshold
+    sides: Sequence[Evaluation], pairs: Iterable[tuple[Finding | None, Finding | None]], criteria: FailureCriteria
 ) -> int:
     """Return 2 for an error on a side, 1 for a new failure or a new reason of one, otherwise 0."""
     if any(problem.level == "error" for side in sides for problem in side.problems):
         return 2
     if any(finding.outcome is Outcome.ERROR for side in sides for finding in side.findings):
         return 2
-    return int(any(_is_new_failure(was, now, gate) for was, now in pairs))
+    return int(any(_is_new_failure(was, now, criteria) for was, now in pairs))
 
 
-def _is_new_failure(was: Finding | None, now: Finding | None, gate: ComparisonThreshold) -> bool:
-    if now is None or not _fails(now, gate):
+def _is_new_failure(was: Finding | None, now: Finding | None, criteria: FailureCriteria) -> bool:
+    if now is None or not fails(now, criteria):
         return False
-    if was is None or not _fails(was, gate):
+    if was is None or not fails(was, criteria):
         return True
     old, new = status_of(was), status_of(now)
     return old is None or new is None or not {*new.reasons} <= {*old.reasons}
-
-
-def _fails(finding: Finding, gate: ComparisonThreshold) -> bool:
-    return fails(finding, gate.fail_on, strict_unknown=gate.strict_unknown)
 
 
 def _problems(earlier: Evaluation, later: Evaluation) -> Iterator[Problem]:
@@ -192,7 +182,6 @@ class PartPair(NamedTuple):
 def compare_parts(
     pairs: Iterable[PartPair],
     around: tuple[State, State],
-    gate: ComparisonThreshold,
     *,
     problems: Sequence[Problem] = (),
     with_causes: bool = True,
@@ -202,7 +191,6 @@ def compare_parts(
     Args:
         pairs: in the order of the report.
         around: the policies and options of both sides; their snapshots are ignored.
-        gate: as for one comparison.
         problems: other problems.
         with_causes: whether to search for causes.
 
@@ -218,8 +206,8 @@ def compare_parts(
         if any(problem.level == "error" for problem in pair.problems):
             continue
         states = [side or replace(one, snapshot=Snapshot()) for side, one in zip(pair[1:3], around, strict=True)]
-        found = _list_findings(pair, states, gate)
-        one = compare_states(states[0], states[1], gate, found=found, with_causes=with_causes)
+        found = _list_findings(pair, states)
+        one = compare_states(states[0], states[1], found=found, with_causes=with_causes)
         for side, evaluation in zip(sums, found, strict=True):
             side.add(pair.name, evaluation)
         for name, flips in lists.items():
@@ -240,12 +228,12 @@ def compare_parts(
     )
 
 
-def _list_findings(pair: PartPair, states: Sequence[State], gate: ComparisonThreshold) -> tuple[Evaluation, Evaluation]:
+def _list_findings(pair: PartPair, states: Sequence[State]) -> tuple[Evaluation, Evaluation]:
     """Return the findings on both sides; a missing part counts as empty."""
     if pair.before is pair.after:
-        both = evaluate_state(states[0], gate)
+        both = evaluate_state(states[0])
         return both, both
-    before, after = (evaluate_state(state, gate) for state in states)
+    before, after = (evaluate_state(state) for state in states)
     absent = {"problems": (), "ledger": (), "exit_code": 0}
     return (
         before if pair.before else before.model_copy(update=absent),

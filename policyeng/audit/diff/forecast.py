@@ -7,6 +7,7 @@ is found by bisection.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -19,11 +20,9 @@ from pydantic import AwareDatetime
 from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
 from policyeng.audit.diff.inputs import (
-    ANY,
     Became,
     Cause,
     CauseKind,
-    ComparisonThreshold,
     FindingKey,
     Flip,
     State,
@@ -38,9 +37,9 @@ from policyeng.audit.records import AuditRun, History
 from policyeng.bundle.moments import moments, samples
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, find_scopes, prepare
+from policyeng.evaluation import EvaluationContext, evaluate_pairs, fails, find_scopes, prepare
 from policyeng.facts.ids import fold_id
-from policyeng.models import Approval, Finding, Outcome, Problem, lowered
+from policyeng.models import Approval, FailureCriteria, Finding, Outcome, Problem, lowered
 from policyeng.models.validated import ValidatedModel
 from policyeng.report.escaping import markdown_code, markdown_text, section, visible
 from policyeng.report.forms import table_forms
@@ -85,27 +84,27 @@ class _Look:
 
     def __init__(self, state: State, until: datetime) -> None:
         self._state, self._until = state, until
-        self._whole = prepare(state.bundle, state.snapshot, state.parameters)
+        self._whole = prepare(state.bundle, state.snapshot, state.options.parameters)
         self._homes = find_scopes(self._whole.estate.subjects)
         policies = zip(state.bundle.policies, state.bundle.clocked, strict=True)
         clocked = {policy.id for policy, reads_clock in policies if reads_clock}
         self._clocked = self._whole.only(lambda policy, _: policy.id in clocked)
-        self._still = [finding for finding in self._judged(self._whole, state.as_of) if finding.policy not in clocked]
+        self._still = [
+            finding for finding in self._judged(self._whole, state.options.as_of) if finding.policy not in clocked
+        ]
 
     @uncollected()
     def _judged(self, prepared: EvaluationContext, at: datetime) -> Sequence[Finding]:
-        state = self._state
-        options = EvaluationOptions(at, engine=state.engine, opa=state.opa)
-        return evaluate_pairs(prepared, options)
+        return evaluate_pairs(prepared, replace(self._state.options, as_of=at))
 
     def _marked(self, findings: Sequence[Finding], at: datetime) -> dict[FindingKey, Finding]:
         state = self._state
-        marked, _ = exempting.apply(findings, state.exemptions, state.bundle.policies, self._homes, at)
+        marked, _ = exempting.apply(findings, state.options.exemptions, state.bundle.policies, self._homes, at)
         return index_findings(marked)
 
     def turns(self) -> Iterator[tuple[datetime, FindingKey, Finding | None, Finding | None]]:
         """Yield the time, key, and both findings of each flip."""
-        at = self._state.as_of
+        at = self._state.options.as_of
         earlier = self._found(at)
         for following in self._clocks:
             later = self._found(following)
@@ -122,10 +121,10 @@ class _Look:
     @cached_property
     def _clocks(self) -> list[datetime]:
         """The later clocks to evaluate at, in order."""
-        begin, until = self._state.as_of, self._until
+        begin, until = self._state.options.as_of, self._until
         if until <= begin:
             return []
-        turns = (turn for one in self._state.exemptions for turn in (one.created_at, one.expires_at))
+        turns = (turn for one in self._state.options.exemptions for turn in (one.created_at, one.expires_at))
         ends = {max(_next_second(turn), begin + _SECOND) for turn in turns if begin <= turn < until}
         return sorted({*(end for end in ends if end < until), *(self._samples if self._clocked.planned else ()), until})
 
@@ -146,7 +145,7 @@ class _Look:
     @cached_property
     def _samples(self) -> list[datetime]:
         """The clocks at which policies that read the clock can have other findings."""
-        begin, estate = self._state.as_of, self._whole.estate
+        begin, estate = self._state.options.as_of, self._whole.estate
         types = {subject.target_type for subject in estate.subjects}
         known = moments(self._state.bundle, self._whole.parameters, [estate.document], types)
         within = [at for at in known if begin < at <= self._until]
@@ -167,18 +166,18 @@ class _Look:
     def _causes(self, at: datetime, key: FindingKey, wanted: Status | None) -> list[Cause]:
         """Return the exemptions and approvals that begin or expire then and cause the flip, or the clock."""
         found = [*self._exemptions(at, key, wanted), *self._approvals(at, key, wanted)]
-        before, after = (rfc3339(moment) for moment in (self._state.as_of, at))
+        before, after = (rfc3339(moment) for moment in (self._state.options.as_of, at))
         return found or [Cause(kind=CauseKind.CLOCK, change="changed", before=before, after=after)]
 
     def _exemptions(self, at: datetime, key: FindingKey, wanted: Status | None) -> Iterator[Cause]:
-        for one in self._state.exemptions:
+        for one in self._state.options.exemptions:
             change = _has_turning_point(one.created_at, one.expires_at, at)
             if change is None or one.policy != key.policy:
                 continue
-            others = [other for other in self._state.exemptions if other.id != one.id]
+            others = [other for other in self._state.options.exemptions if other.id != one.id]
             if change == "lapsed":
                 others.append(one.model_copy(update={"expires_at": at + _SECOND}))
-            if _status(replace(self._state, exemptions=others), key, at) == wanted:
+            if _status(self._state.with_options(exemptions=others), key, at) == wanted:
                 ends = rfc3339(one.expires_at)
                 yield Cause(kind=CauseKind.EXEMPTION, change=change, subject=one.id, before=ends, after=ends)
 
@@ -190,7 +189,7 @@ class _Look:
                 continue
             still = [*snapshot.approvals]
             still[number] = _as_before(one, change)
-            state = replace(self._state, snapshot=snapshot.model_copy(update={"approvals": tuple(still)}))
+            state = dataclasses.replace(self._state, snapshot=snapshot.model_copy(update={"approvals": tuple(still)}))
             if _status(state, key, at) == wanted:
                 ends = rfc3339(one.expires_at) if one.expires_at else ""
                 yield Cause(kind=CauseKind.APPROVAL, change=change, subject=one.id, before=ends, after=ends)
@@ -211,7 +210,7 @@ def _as_before(approval: Approval, change: Became) -> Approval:
 def _status(state: State, key: FindingKey, at: datetime) -> Status | None:
     """Return one finding at a clock."""
     policies = [policy for policy in state.bundle.policies if policy.id == key.policy]
-    alone = replace(state, bundle=state.bundle.only(policies), as_of=at)
+    alone = dataclasses.replace(state.with_options(as_of=at), bundle=state.bundle.only(policies))
     return status_of(index_findings(evaluate_state(alone).findings).get(key))
 
 
@@ -273,13 +272,12 @@ def forecast_parts(
     estate: str,
     begins: datetime,
     until: datetime,
-    *,
+    criteria: FailureCriteria,
     run: int | None = None,
-    gate: ComparisonThreshold = ANY,
 ) -> Outlook:
     """Forecast each part, one by one.
 
-    The exit code is 2 for errors, 1 for a future failure at or above the gate, otherwise 0.
+    The exit code is 2 for errors, 1 for a future failure by the criteria, otherwise 0.
 
     Raises:
         UsageError: a parameter is unknown or does not match its schema, or the engine is unknown.
@@ -298,7 +296,7 @@ def forecast_parts(
         one.flip.after is Outcome.ERROR for one in found
     )
     return Outlook(
-        exit_code=2 if is_undecided else int(any(_will_fail(one, gate) for one in found)),
+        exit_code=2 if is_undecided else int(any(_will_fail(one, criteria) for one in found)),
         estate=estate,
         run=run,
         begins=begins,
@@ -313,9 +311,9 @@ def _place(name: str, problem: Problem) -> str:
     return f"{name}: {problem.place}" if problem.place and problem.place != name else name
 
 
-def _will_fail(one: UpcomingChange, gate: ComparisonThreshold) -> bool:
+def _will_fail(one: UpcomingChange, criteria: FailureCriteria) -> bool:
     is_current = one.flip.after is one.flip.finding.outcome
-    return is_current and fails(one.flip.finding, gate.fail_on, strict_unknown=gate.strict_unknown)
+    return is_current and fails(one.flip.finding, criteria)
 
 
 def _lines(outlook: Outlook, width: int) -> Iterator[Line]:

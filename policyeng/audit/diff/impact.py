@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from msgspec.structs import replace
 from pydantic import AwareDatetime
 
 from policyeng.audit.diff.comparison import compare_states
@@ -117,8 +116,9 @@ def evaluate_impact(history: History, run: AuditRun, proposed: Proposed) -> Impa
 
 
 def _with(before: State, proposed: Proposed) -> State:
-    exemptions = before.exemptions if proposed.exemptions is None else proposed.exemptions
-    return replace(before, bundle=proposed.bundle, parameters=proposed.parameters, exemptions=exemptions)
+    exemptions = before.options.exemptions if proposed.exemptions is None else proposed.exemptions
+    after = replace(before, bundle=proposed.bundle)
+    return after.with_options(parameters=proposed.parameters, exemptions=exemptions)
 
 
 def _new_errors(before: Evaluation, after: Evaluation, part: str) -> Iterator[Problem]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from msgspec.structs import replace
+from msgspec import structs
 from pydantic import AwareDatetime
 
 from policyeng.audit.records import AuditRun, History
 from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import EvaluationOptions, evaluate_snapshot
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.facts.ids import fold_id
 from policyeng.models import (
     BundleRef,
@@ -28,7 +28,6 @@ from policyeng.models import (
     JsonObject,
     Outcome,
     Problem,
-    Severity,
     Snapshot,
     SnapshotRef,
     Summary,
@@ -162,40 +161,37 @@ class Comparison(ValidatedModel):
 _POSITION = re.compile(r"/\d+(?=/|$)")
 
 
-class State(EvaluationOptions, frozen=True, kw_only=True, dict=True):
-    """A snapshot with the policies and the options that it is evaluated with."""
+@dataclass(frozen=True)
+class State:
+    """Everything that findings depend on.
+
+    Attributes:
+        options: `problems` are those of reading.
+    """
 
     bundle: Bundle
     snapshot: Snapshot
+    options: EvaluationOptions
 
     @cached_property
     def filled(self) -> Mapping[str, JsonObject]:
         """The parameters by policy id, including defaults."""
-        values = parameters_of(self.bundle, self.parameters)
+        values = parameters_of(self.bundle, self.options.parameters)
         return {policy.id: given for policy, given in zip(self.bundle.policies, values, strict=True)}
 
-
-@dataclass(frozen=True, slots=True)
-class ComparisonThreshold:
-    """The findings that fail a comparison, as for `check`."""
-
-    fail_on: Severity = Severity.LOW
-    strict_unknown: bool = False
+    def with_options(self, **changes: Any) -> State:
+        """Return a state with other values for some options."""
+        return replace(self, options=structs.replace(self.options, **changes))
 
 
-#: Every failure that has no exemption.
-ANY = ComparisonThreshold()
-
-
-def evaluate_state(state: State, gate: ComparisonThreshold = ANY) -> Evaluation:
+def evaluate_state(state: State) -> Evaluation:
     """Evaluate a state.
 
     Raises:
         UsageError: a parameter is unknown or does not match its schema, or the engine is unknown.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    options = replace(state, fail_on=gate.fail_on, strict_unknown=gate.strict_unknown)
-    return evaluate_snapshot(state.bundle, state.snapshot, options)
+    return evaluate(state.bundle, state.snapshot, state.options)
 
 
 class FindingKey(NamedTuple):
@@ -277,15 +273,8 @@ class Stored:
     def of(self, snapshot: Snapshot, as_of: datetime | None = None) -> State:
         """Return a snapshot with the policies and options of the run, at its clock or another."""
         run = self.run
-        return State(
-            as_of or run.as_of,
-            run.exemptions,
-            run.engine.name,
-            self._opa if run.engine.name == "opa" else None,
-            parameters=run.parameters,
-            bundle=self.bundle,
-            snapshot=snapshot,
-        )
+        options = run.options(self._opa)
+        return State(self.bundle, snapshot, structs.replace(options, as_of=as_of or run.as_of))
 
 
 class Readings:

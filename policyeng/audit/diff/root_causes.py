@@ -15,6 +15,7 @@ from math import comb
 from typing import NamedTuple, TypeVar
 
 import orjson
+from msgspec.structs import replace
 
 from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
@@ -32,7 +33,7 @@ from policyeng.audit.diff.inputs import (
 from policyeng.bundle import Policy
 from policyeng.engines import engine_version
 from policyeng.errors import BundleError, EngineError, UsageError
-from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, find_scopes, prepare
+from policyeng.evaluation import EvaluationContext, evaluate_pairs, find_scopes, prepare
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot
 from policyeng.evaluation.matching import Taking, selectors_of
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes
@@ -349,7 +350,7 @@ class Counterfactuals:
     def in_force(self) -> tuple[Mapping[str, Exemption], Mapping[str, Exemption]]:
         """The active exemptions by id, before and after, of any policies."""
         before, after = (
-            {one.id: one for one in state.exemptions if one.created_at <= state.as_of < one.expires_at}
+            {one.id: one for one in state.options.exemptions if one.created_at <= state.options.as_of < one.expires_at}
             for state in (self.before, self.after)
         )
         return before, after
@@ -391,8 +392,7 @@ class Counterfactuals:
             return self.before if kind in kinds else self.after
 
         exemptions = self._exemptions({factor.key for factor in undone if factor.kind is CauseKind.EXEMPTION})
-        engine, as_of = side(CauseKind.ENGINE), side(CauseKind.CLOCK).as_of
-        options = EvaluationOptions(as_of, engine=engine.engine, opa=engine.opa)
+        options = replace(side(CauseKind.ENGINE).options, as_of=side(CauseKind.CLOCK).options.as_of)
         try:
             with self._ready(undone) as prepared:
                 findings = evaluate_pairs(prepared, options)
@@ -416,7 +416,7 @@ class Counterfactuals:
         """Prepare a state; clock, engine and exemptions do not affect it."""
         resources = frozenset(factor for factor in undone if factor.kind is CauseKind.RESOURCE)
         others = frozenset(factor for factor in undone if factor.kind not in _WITHOUT) - resources
-        if resources and "opa" not in (self.before.engine, self.after.engine):
+        if resources and "opa" not in (self.before.options.engine, self.after.options.engine):
             splicing = self._splicing(others)
             if splicing is not None:
                 with splicing.after(self._changes(resources)) as spliced:
@@ -436,7 +436,7 @@ class Counterfactuals:
                 del self._prepared[next(iter(self._prepared))]
             kinds = {factor.kind for factor in undone}
             bundle = (self.before if CauseKind.POLICY in kinds else self.after).bundle
-            parameters = (self.before if CauseKind.PARAMETERS in kinds else self.after).parameters
+            parameters = (self.before if CauseKind.PARAMETERS in kinds else self.after).options.parameters
             self._prepared[undone] = prepare(bundle, self._snapshot(undone), parameters)
         return self._prepared[undone]
 
@@ -501,15 +501,17 @@ def _describe_cause(worlds: Counterfactuals, key: FindingKey, factor: StateFacto
     if factor.kind is CauseKind.POLICY:
         return _policy_cause(before, after, key.policy)
     if factor.kind is CauseKind.PARAMETERS:
-        given = edits(before.parameters.get(key.policy, {}), after.parameters.get(key.policy, {}))
+        given = edits(before.options.parameters.get(key.policy, {}), after.options.parameters.get(key.policy, {}))
         return Cause(kind=factor.kind, change="changed", subject=key.policy, paths=tuple(map(mask_difference, given)))
     if factor.kind is CauseKind.EXEMPTION:
         return _exemption(worlds, factor.key)
     if factor.kind is CauseKind.ENGINE:
-        versions = [f"{state.engine} {engine_version(state.engine, state.opa)}" for state in (before, after)]
+        versions = [f"{one.engine} {engine_version(one.engine, one.opa)}" for one in (before.options, after.options)]
         return Cause(kind=factor.kind, change="changed", before=versions[0], after=versions[1])
     if factor.kind is CauseKind.CLOCK:
-        return Cause(kind=factor.kind, change="changed", before=rfc3339(before.as_of), after=rfc3339(after.as_of))
+        return Cause(
+            kind=factor.kind, change="changed", before=rfc3339(before.options.as_of), after=rfc3339(after.options.as_of)
+        )
     return _item(worlds, factor.item, paths)
 
 
@@ -560,8 +562,8 @@ def _exemption(worlds: Counterfactuals, name: str) -> Cause:
 
 def _has_lapsed(worlds: Counterfactuals, name: str) -> bool:
     """Check whether an exemption has expired. Stores contain only active ones, so the earlier run can have it."""
-    stated = {one.id: one for one in (*worlds.before.exemptions, *worlds.after.exemptions)}
-    return stated[name].expires_at <= worlds.after.as_of
+    stated = {one.id: one for one in (*worlds.before.options.exemptions, *worlds.after.options.exemptions)}
+    return stated[name].expires_at <= worlds.after.options.as_of
 
 
 def _change(before: object, after: object) -> Became:
@@ -719,12 +721,12 @@ class CauseSearch:
             units.append(frozenset(map(_factor, others)))
         if before.bundle.digest != after.bundle.digest or _policy(key, before) is None or _policy(key, after) is None:
             units.append(frozenset([StateFactor(CauseKind.POLICY)]))
-        if before.parameters.get(key.policy, {}) != after.parameters.get(key.policy, {}):
+        if before.options.parameters.get(key.policy, {}) != after.options.parameters.get(key.policy, {}):
             units.append(frozenset([StateFactor(CauseKind.PARAMETERS)]))
         units += [frozenset([StateFactor(CauseKind.EXEMPTION, name)]) for name in self._exemptions(key)]
-        if before.engine != after.engine:
+        if before.options.engine != after.options.engine:
             units.append(frozenset([StateFactor(CauseKind.ENGINE)]))
-        if before.as_of != after.as_of:
+        if before.options.as_of != after.options.as_of:
             units.append(frozenset([StateFactor(CauseKind.CLOCK)]))
         return units
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from policyeng.audit.diff.inputs import ComparisonThreshold, State
+from policyeng.audit.diff.inputs import State
 from policyeng.cli.audit.options import EstateName, StoreUrl, estates_of, store_of
 from policyeng.cli.console import print_form, print_line, show_progress
 from policyeng.cli.context import find_known, moment_of
@@ -118,7 +118,7 @@ class _Looking:
     """A forecast up to a given time."""
 
     def __init__(self, settings: Settings, begins: datetime, ends: datetime, engine: str, opa: OpaOptions) -> None:
-        self._gate = ComparisonThreshold(settings.fail_on, settings.strict_unknown)
+        self._settings = settings
         self._begins, self._ends = begins, ends
         self._engine, self._opa = engine, opa
 
@@ -128,6 +128,7 @@ class _Looking:
 
         named = tuple(input_of(given, Path.cwd(), "flag --input") for given in inputs)
         estate = EstateSettings(name=", ".join(inputs), inputs=named)
+        options = setup.options(self._begins, self._engine, self._opa)
 
         def ready() -> Iterator[Ready]:
             from policyeng.audit.diff.forecast import Ready
@@ -135,15 +136,7 @@ class _Looking:
             for part in parts_of(estate, setup.bundle.wanted, walk_of(setup.settings)):
                 state = None
                 if part.snapshot is not None:
-                    state = State(
-                        self._begins,
-                        setup.exemptions,
-                        self._engine,
-                        self._opa,
-                        parameters=setup.parameters,
-                        bundle=setup.bundle,
-                        snapshot=part.snapshot,
-                    )
+                    state = State(setup.bundle, part.snapshot, options)
                 yield Ready(part.name, state, part.remarks)
             yield from (Ready(problem.place, None, (problem,)) for problem in setup.problems)
 
@@ -164,7 +157,7 @@ class _Looking:
         from policyeng.audit.diff.forecast import forecast_parts
 
         with show_progress(f"forecasting {estate}"):
-            return forecast_parts(parts, estate, self._begins, self._ends, run=run, gate=self._gate)
+            return forecast_parts(parts, estate, self._begins, self._ends, self._settings, run)
 
 
 Runs = Annotated[int, typer.Option(metavar="N", min=1, help="Number of runs per estate to evaluate, newest first.")]

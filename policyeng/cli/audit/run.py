@@ -111,7 +111,7 @@ def run(args: AuditRunOptions) -> int:
     named, given = args.estates or (), args.input_ or ()
     chosen = estates_of(settings, named, given, args.estate, together=args.together)
     setup = args.setup(settings)
-    jobs = args.jobs or processors()
+    options, jobs = setup.options(moment, engine, opa), args.jobs or processors()
     with open_store(settings.store, create=True) as opened:
 
         def audit(each: EstateSettings) -> AuditRun:
@@ -119,9 +119,7 @@ def run(args: AuditRunOptions) -> int:
                 opened,
                 each,
                 setup,
-                as_of=moment,
-                engine=engine,
-                opa=opa,
+                options,
                 jobs=jobs,
                 full=args.full,
                 all_files=args.all_files,

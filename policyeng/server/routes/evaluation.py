@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError
-from policyeng.evaluation import evaluate_snapshot
+from policyeng.evaluation import evaluate
 from policyeng.models import (
     AppliedSettings,
     Blame,
@@ -40,6 +40,9 @@ _REMEDY = (
     'send a resource, an id, `{"operation": ...}`, a list of them, what-if output, a plan, or any of that as '
     '`{"change": ..., "state": ...}`'
 )
+
+#: The options of a request that replace settings of the server.
+_CRITERIA = ("fail_on", "strict_unknown")
 
 
 def decided(service: Service, request: RouteRequest) -> RouteResponse:
@@ -114,6 +117,8 @@ def report_on_document(service: Service, request: RouteRequest) -> RouteResponse
     setup = service.setup.current
     content, options = _read_request(request)
     exemptions, problems = _exemptions(options, setup)
+    requested = {name: value for name in _CRITERIA if (value := getattr(options, name)) is not None}
+    criteria = replace(setup.options(options.as_of or request.at), exemptions=exemptions, **requested)
     read = read_inputs(
         ["-"],
         from_format=options.from_,
@@ -122,22 +127,14 @@ def report_on_document(service: Service, request: RouteRequest) -> RouteResponse
         context=normalize_context(options.scope, options.workspace, {}),
         **setup.bundle.wanted,
     )
-    configured = setup.options(options.as_of or request.at, problems=(*read.problems, *problems))
-    strict = options.strict_unknown
-    replaced = replace(
-        configured,
-        exemptions=exemptions,
-        fail_on=options.fail_on or configured.fail_on,
-        strict_unknown=configured.strict_unknown if strict is None else strict,
-    )
-    evaluation = evaluate_snapshot(setup.bundle, read.snapshot, replaced)
+    evaluation = evaluate(setup.bundle, read.snapshot, replace(criteria, problems=(*read.problems, *problems)))
     evaluation = evaluation.model_copy(update={"settings": _apply_settings(setup, options)})
     return RouteResponse(render(evaluation).encode(), setup, outcome=evaluation)
 
 
 def _apply_settings(setup: EvaluationSetup, options: CheckDocument) -> AppliedSettings:
     """Return the settings of the server, without those that the request replaces."""
-    replaced = {name for name in ("exemptions", "fail_on", "strict_unknown") if getattr(options, name) is not None}
+    replaced = {name for name in ("exemptions", *_CRITERIA) if getattr(options, name) is not None}
     changes = tuple(change for change in setup.applied.changes if change.setting not in replaced)
     return setup.applied.model_copy(update={"changes": changes}) if replaced else setup.applied
 

@@ -15,7 +15,7 @@ import orjson
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import DEFAULT_AS_OF, STATED, Baselines, Case, baselines_of, estate, read_cases
 from policyeng.bundle.header import TargetType, Verdict
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.evaluation.pointers import value_at
 from policyeng.facts.coverage import SPELLED
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Model, Outcome, Purpose, Snapshot, Target, lowered
@@ -338,7 +338,7 @@ class EstateGenerator:
     def at_rest(self) -> frozenset[str]:
         """The ids of the policies that pass on the unchanged baselines."""
         snapshot = Snapshot.model_validate({**self.stated(), "resources": tuple(self.baselines.resources.values())})
-        findings = evaluate(self.bundle, snapshot, as_of=DEFAULT_AS_OF).findings
+        findings = evaluate(self.bundle, snapshot, EvaluationOptions(DEFAULT_AS_OF)).findings
         return frozenset(finding.policy for finding in findings if finding.outcome is Outcome.PASS)
 
     @cached_property

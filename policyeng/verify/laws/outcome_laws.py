@@ -49,7 +49,7 @@ def _check_count(evaluation: Evaluation) -> Violation | None:
     reported = (summary.pass_, summary.fail, summary.unknown, summary.error)
     if reported != tuple(counted[outcome] for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.UNKNOWN, Outcome.ERROR)):
         return Violation("the counts do not add up", lines=(f"reported {reported}, counted {dict(counted)}",))
-    if evaluation.exit_code != exit_code(findings, evaluation.problems):
+    if evaluation.exit_code != exit_code(findings, evaluation.problems, evaluation):
         return Violation("the exit code does not match the findings")
     return None
 

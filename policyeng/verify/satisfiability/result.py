@@ -20,7 +20,7 @@ from policyeng.bundle.cases import STATED
 from policyeng.bundle.header import WORKSPACE
 from policyeng.bundle.moments import PossibleSpan, day, describe_spans, moments, samples, spans
 from policyeng.errors import EngineError
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.evaluation.pointers import has_value, overlap
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Denial, JsonObject, Outcome, Snapshot
@@ -369,7 +369,8 @@ def _witness(search: EstateSearch, parameters: Mapping[str, JsonObject]) -> Witn
     """
     tried = next(tried for tried, _ in search.survivors if not tried.failing)
     snapshot = search.estates.snapshot(tried.assignment)
-    evaluation = evaluate(search.evaluator.bundle, snapshot, as_of=search.as_of, parameters=parameters)
+    options = EvaluationOptions(search.as_of, parameters=parameters)
+    evaluation = evaluate(search.evaluator.bundle, snapshot, options)
     failed = [finding.policy for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
     if failed or evaluation.exit_code:
         raise EngineError(
