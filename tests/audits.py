@@ -109,7 +109,7 @@ class Audited:
         """Audit the estate once; `changes` are other values of the setup."""
         at = as_of or START + timedelta(days=self._audits)
         self._audits += 1
-        setup = replace(self.held, **changes)  # type: ignore[arg-type]  # fields of the setup by name
+        setup = replace(self.held, **changes)
         return run_estate(self.store, self.estate, setup, setup.options(at), jobs=jobs, full=full)
 
     def close(self) -> None:

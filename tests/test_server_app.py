@@ -268,7 +268,7 @@ def test_concurrent_responses_do_not_mix(tmp_path: Path) -> None:
 
 def test_an_unforeseen_error_reveals_nothing(small: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a problem with status 500, and the log has the rest."""
-    monkeypatch.setattr("policyeng.server.routes.evaluation.evaluate_snapshot", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("policyeng.server.routes.evaluation.evaluate", lambda *_, **__: 1 / 0)
     response = send_to(small, "/v1/check", workspace("w"))
 
     assert response.status_code == 500
