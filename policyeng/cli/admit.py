@@ -80,7 +80,7 @@ Standing = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class AdmitOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng admit`."""
 

@@ -36,7 +36,7 @@ _SigningAlgorithm = Annotated[
 _SigningKeyId = Annotated[str, typer.Option(metavar="ID", help="Key id to record in the signature.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class BuildOptions(SignatureOptions):
     """The options of `policyeng bundle build`."""
 
@@ -121,7 +121,7 @@ def sign(
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class VerifyArchiveOptions(SignatureOptions):
     """The options of `policyeng bundle verify`."""
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from policyeng import cache
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
     from policyeng.frameworks import Framework
 
 
-@dataclass(frozen=True)
-class CheckRequest:
+class CheckRequest(Struct, frozen=True):
     """The options of one run, and what was computed from them."""
 
     args: CheckOptions
@@ -56,8 +56,7 @@ class CheckRequest:
         return self.args.inputs or ["."]
 
 
-@dataclass(frozen=True)
-class CheckOutcome:
+class CheckOutcome(Struct, frozen=True):
     """An evaluation and its inputs; `options` are for repeating it in this process, without the problems of reading."""
 
     bundle: Bundle
@@ -118,7 +117,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     return CheckOutcome(setup.bundle, snapshot, options, evaluation)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class CheckOptions(InputOptions, CriteriaOptions, RegoEngineOptions, ReportOptions):
     """The options of `policyeng check`."""
 

@@ -137,7 +137,7 @@ Parts = Annotated[
 NoCauses = Annotated[bool, typer.Option("--no-causes", help="Skip the search for causes, which re-evaluates policies.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class DiffOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng diff`; those for BEFORE that are not given are the same as for AFTER."""
 

@@ -1,4 +1,8 @@
-"""Options of every command that evaluates: what it reads, with which policies and settings, and on which engine."""
+"""Options of every command that evaluates: what it reads, with which policies and settings, and on which engine.
+
+Classes that only other classes of options extend generate no methods, and none compares options: each generated method
+costs every run a fifth of a millisecond.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
     from policyeng.configuration import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, init=False, repr=False, eq=False)
 class SignatureOptions:
     """The configuration file, and how signatures are verified."""
 
@@ -64,7 +68,7 @@ class SignatureOptions:
         return settings_of({**{name: getattr(self, name) for name in self.SETTINGS}, **others}, self.config)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, init=False, repr=False, eq=False)
 class PolicyOptions(SignatureOptions):
     """The policies and their data."""
 
@@ -90,7 +94,7 @@ class PolicyOptions(SignatureOptions):
         ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, init=False, repr=False, eq=False)
 class SelectionOptions(PolicyOptions):
     """The policies, and which of them to use."""
 
@@ -107,7 +111,7 @@ class SelectionOptions(PolicyOptions):
         return selected_bundle(*selection, require_policies=require_policies)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, init=False, repr=False, eq=False)
 class SetupOptions(SelectionOptions):
     """The policies, parameters and exemptions of an evaluation."""
 
@@ -130,7 +134,7 @@ class SetupOptions(SelectionOptions):
         return load_resources(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, init=False, repr=False, eq=False)
 class CriteriaOptions(SetupOptions):
     """The policies, parameters and exemptions of an evaluation, and what fails the run."""
 
@@ -143,7 +147,7 @@ class CriteriaOptions(SetupOptions):
 TOKEN_VARIABLE = "POLICYENG_OPA_TOKEN"  # noqa: S105  # the name of a variable
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class OpaServerOptions:
     """The OPA server, for commands that choose the engine themselves."""
 
@@ -174,7 +178,7 @@ class OpaServerOptions:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, init=False, repr=False, eq=False)
 class RegoEngineOptions(OpaServerOptions):
     """The Rego engine, and the OPA server if that is the engine."""
 
@@ -206,7 +210,7 @@ def _read_token(file: Path | None) -> str:
     return token
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, init=False, repr=False, eq=False)
 class InputOptions:
     """The format of the inputs, the context that their documents lack, and which files of directories to read."""
 

@@ -59,7 +59,7 @@ ExplanationFormat = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ExplainOptions(InputOptions, SetupOptions):
     """The options of `policyeng explain`."""
 
@@ -69,7 +69,7 @@ class ExplainOptions(InputOptions, SetupOptions):
     as_of: options.AsOf = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class EvalOptions(InputOptions, SetupOptions):
     """The options of `policyeng eval`."""
 

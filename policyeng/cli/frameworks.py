@@ -33,7 +33,7 @@ frameworks = typer.Typer(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class FrameworkListOptions(PolicyOptions):
     """The options of `policyeng frameworks list`."""
 
@@ -79,7 +79,7 @@ def list_frameworks(args: FrameworkListOptions) -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class FrameworkShowOptions(PolicyOptions):
     """The options of `policyeng frameworks show`."""
 

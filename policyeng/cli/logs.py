@@ -28,7 +28,7 @@ Level = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class LogOptions:
     """The options of the log."""
 

@@ -273,7 +273,7 @@ policies = typer.Typer(
 policies.command(cls=Command)(new)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ListOptions(SelectionOptions):
     """The options of `policyeng policies list`."""
 
@@ -318,7 +318,7 @@ def list_policies(args: ListOptions) -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ShowOptions(PolicyOptions):
     """The options of `policyeng policies show`."""
 

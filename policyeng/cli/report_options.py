@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from policyeng.cli.console import detect_terminal, print_errors, print_parts
 from policyeng.cli.context import find_known
 from policyeng.cli.files import output_of, write
@@ -25,7 +27,7 @@ _AGENTS = {"GITHUB_ACTIONS": "github", "TF_BUILD": "azure-devops"}
 _SHOWING_PROBLEMS = ("text", "github", "azure-devops")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class TextOptions:
     """How to report an evaluation as text."""
 
@@ -74,7 +76,7 @@ class TextOptions:
         return [name for name in ("verbose", "summary", "quiet") if getattr(self, name)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ReportOptions(TextOptions):
     """How to report an evaluation."""
 
@@ -105,8 +107,7 @@ class ReportOptions(TextOptions):
         return next((name for agent, name in _AGENTS.items() if os.environ.get(agent, "").lower() == "true"), "text")
 
 
-@dataclass(frozen=True)
-class ReportPrinter:
+class ReportPrinter(Struct, frozen=True):
     """Valid options of a report.
 
     Attributes:

@@ -115,7 +115,7 @@ Waiting = Annotated[
 _DEFAULTS = ServerOptions()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ServeOptions(CriteriaOptions, LogOptions):
     """The options of `policyeng serve` in addition to those of the server itself."""
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _INTERVAL = 0.3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class CaseOptions(SelectionOptions):
     """The options of `policyeng test`."""
 

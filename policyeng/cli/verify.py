@@ -25,7 +25,7 @@ from policyeng.cli.verify_options import (
 from policyeng.errors import UsageError
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class VerifyCommandOptions(SelectionOptions, OpaServerOptions):
     """The options of every analysis."""
 

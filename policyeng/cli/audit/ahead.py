@@ -44,7 +44,7 @@ Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start at this t
 TableFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class AheadOptions(CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng audit ahead`."""
 
@@ -167,7 +167,7 @@ MaxNew = Annotated[
 OwnerTag = Annotated[str, typer.Option(metavar="TAG", help="Tag that contains the owner of a resource.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ImpactOptions(SetupOptions, OpaServerOptions):
     """The options of `policyeng audit impact`."""
 

@@ -75,7 +75,7 @@ Processes = Annotated[
 Full = Annotated[bool, typer.Option("--full", help="Also re-evaluate parts that have not changed since the last run.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class AuditRunOptions(CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng audit run`."""
 

@@ -37,7 +37,7 @@ Drain = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ScheduleOptions(CriteriaOptions, RegoEngineOptions, LogOptions):
     """The options of `policyeng audit schedule`."""
 
