@@ -17,7 +17,7 @@ from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.arm_casing import as_arm_reads, has_own_map
 from policyeng.models import Evaluation, JsonObject, Snapshot
 from policyeng.parsing.json_pointer import keys_of
-from policyeng.sources import Inputs, normalize_context, read_inputs
+from policyeng.sources import Inputs, arm_resource, normalize_context, read_inputs
 from tests.bypassing import pointers_read
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -248,3 +248,31 @@ def test_every_name_that_a_policy_reads_is_known_in_other_letters(bundle: Bundle
 
     assert len(read) > 300
     assert unknown == set()
+
+
+NESTED_LISTS = [(kind, name) for kind, names in arm_resource._PRINTED.items() for name in names]
+
+
+@pytest.mark.parametrize(("kind", "name"), NESTED_LISTS)
+@pytest.mark.parametrize("spelling", ["properties", "Properties", "PROPERTIES"])
+def test_a_nested_resource_with_properties_in_other_letters_is_not_flat(kind: str, name: str, spelling: str) -> None:
+    """The output of commands lacks `properties`; a second level would hide what is in the first."""
+    entry = {"id": "/x", "type": kind, "properties": {name: [{"NAME": "a", spelling: {"groupIds": ["b"]}}]}}
+
+    assert arm_resource.nest_printed(entry, "").resource == entry
+
+
+def test_a_private_endpoint_in_other_letters_is_evaluated(bundle: Bundle) -> None:
+    """Its connection to a workspace is found, and its missing DNS zones with it."""
+    identity = f"{GROUP}/providers/Microsoft.Network/privateEndpoints/pe"
+    connection = {"privateLinkServiceId": ID, "groupIds": ["amlworkspace"]}
+    outcomes = set()
+    for spelling in ("properties", "PROPERTIES"):
+        parts = {"privateLinkServiceConnections": [{"name": "c", spelling: connection}]}
+        endpoint = {"id": identity, "type": "Microsoft.Network/privateEndpoints", "name": "pe", "properties": parts}
+        read = read_inputs(["-"], stdin=orjson.dumps({"snapshotVersion": 1, "resources": [endpoint]}))
+        findings = evaluate(bundle, read.snapshot, EvaluationOptions(AS_OF)).findings
+        outcomes.add(tuple((finding.policy, finding.outcome) for finding in findings))
+
+    assert len(outcomes) == 1
+    assert "AML-NET-005" in {policy for outcome in outcomes for policy, _ in outcome}

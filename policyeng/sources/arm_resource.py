@@ -46,8 +46,8 @@ _RENAMED: Mapping[str, Mapping[str, str]] = {
     }
 }
 _STATE = "provisioningState"
-#: The members of a resource in another one that are not below its `properties`.
-_OF_PARTS = frozenset({"etag", "id", "location", "name", "resourceGroup", "type"})
+#: The members of a resource in another one that are not below its `properties`, in lower case: ARM ignores the case.
+_OF_PARTS = frozenset({"etag", "id", "location", "name", "resourcegroup", "type"})
 
 
 def is_printed_flat(arm_type: str) -> bool:
@@ -92,21 +92,24 @@ def nest_printed(entry: JsonObject, pointer: str) -> Placed:
 
 
 def _is_flat(part: object) -> bool:
-    return isinstance(part, dict) and "properties" not in part and not part.keys() <= _OF_PARTS
+    if not isinstance(part, dict):
+        return False
+    names = set(map(lowered, part))
+    return "properties" not in names and not names <= _OF_PARTS
 
 
 def _nest_part(part: object, here: str, there: str, fields: dict[str, str]) -> object:
     if not isinstance(part, dict) or not _is_flat(part):
         return part
     fields.update(_find_places(part, here, there))
-    own = {key: value for key, value in part.items() if key in _OF_PARTS}
-    return {**own, "properties": {key: value for key, value in part.items() if key not in _OF_PARTS}}
+    own = {key: value for key, value in part.items() if lowered(key) in _OF_PARTS}
+    return {**own, "properties": {key: value for key, value in part.items() if lowered(key) not in _OF_PARTS}}
 
 
 def _find_places(part: JsonObject, here: str, there: str) -> Iterator[tuple[str, str]]:
     yield here, there
     for key in part:
-        if key not in _OF_PARTS:
+        if lowered(key) not in _OF_PARTS:
             yield f"{here}/properties/{escaped(key)}", f"{there}/{escaped(key)}"
 
 
