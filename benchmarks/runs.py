@@ -47,7 +47,7 @@ class Program:
 
 FULL = Program(
     "full",
-    (1, 10, 100, 1_000, 10_000),
+    (100, 1_000, 10_000),
     Pace(3, 30, 8.0),
     Pace(3, 10, 12.0),
     40,
@@ -187,7 +187,8 @@ def _growth(program: Program, tools: Tools, input_mb: dict[str, float]) -> Itera
 def _estate(folder: Path, size: int) -> Path:
     file = folder / f"estate-{size}.json"
     if not file.exists():
-        file.write_bytes(estates.document(size))
+        # OPA has no unknowns, so the contestants decide alike only if everything was read.
+        file.write_bytes(estates.covered(size))
     return file
 
 
