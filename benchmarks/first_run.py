@@ -1,4 +1,4 @@
-"""What the first run after an installation costs beside later ones, in processor time.
+"""What the first run after an installation costs compared with later ones, in processor time.
 
     python -m benchmarks.first_run dist/policyeng-*.whl --resources 40 --rounds 7
 

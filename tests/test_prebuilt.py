@@ -95,7 +95,7 @@ def moved(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     embedded._program.cache_clear()
 
 
-def compiled_anew() -> Bundle:
+def compiled_again() -> Bundle:
     """The bundle as if nothing came with it."""
     with pytest.MonkeyPatch.context() as patch, cache.switched_off():
         patch.setattr(prebuilt, "_FOLDER", "/nowhere")
@@ -137,17 +137,17 @@ def test_it_is_what_the_files_give(moved: Path, calls: list[str], tmp_path: Path
 
     assert calls == []
     assert not (tmp_path / "cache").exists()
-    anew = compiled_anew()
-    assert bundle == anew
+    again = compiled_again()
+    assert bundle == again
     for name in ("reaches", "spellings", "places", "clocked", "data_bytes", "queried_types", "controls"):
-        assert getattr(bundle, name) == getattr(anew, name)
-    assert bundle.origins[0].tree == anew.origins[0].tree
+        assert getattr(bundle, name) == getattr(again, name)
+    assert bundle.origins[0].tree == again.origins[0].tree
     assert bundle.roots == (moved / "policies",)
-    assert [one.cases for one in bundle.policies] == [one.cases for one in anew.policies]
-    assert known == analysis.analysis_of(anew.modules[0][1], rego_v0=False, place="a")
+    assert [one.cases for one in bundle.policies] == [one.cases for one in again.policies]
+    assert known == analysis.analysis_of(again.modules[0][1], rego_v0=False, place="a")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prebuilt, "_FOLDER", "/nowhere")
-        assert evaluated(anew).model_dump_json() == evaluation.model_dump_json()
+        assert evaluated(again).model_dump_json() == evaluation.model_dump_json()
     assert "link" in calls
     assert "compile_handled" in calls
     assert evaluation.summary.unknown

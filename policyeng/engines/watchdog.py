@@ -229,7 +229,7 @@ def within_deadline(space: dict[str, Any], function: Callable[..., R], *argument
 
 
 def restart_deadline() -> None:
-    """Start the limits anew within a function that `within_deadline` calls, for its next evaluation."""
+    """Restart the limits for the next evaluation of a function that `within_deadline` calls."""
     _watched.slot.began = time.monotonic()
 
 
