@@ -23,8 +23,8 @@ garbage collector of OPA uses other processors, which the clock does not show an
 Warm measurements are compared with warm ones, and whole processes with whole processes. The estates are copies of the
 samples in separate subscriptions, with some of the resources edited so that they fail; the seed is in
 `benchmarks/estates.py`. Where others take part, the snapshot states that everything was read (`covers`), because OPA
-has no unknowns. Policies in Python are left out, because OPA cannot evaluate them. Only the start and the growth include
-them.
+has no unknowns. Policies in Python are left out, because OPA cannot evaluate them. Only the start and the growth
+include them.
 
 * **policyeng, bytes to findings**: reading the file, validating, planning, evaluating, findings, in one warm process.
 * **policyeng, --engine opa**: the same with a private OPA server, including planning.
