@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 
+import orjson
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
@@ -12,7 +14,8 @@ from policyeng.errors import BundleError, UsageError
 from policyeng.evaluation import EvaluationOptions, evaluate
 from policyeng.evaluation.summary import apply_baseline
 from policyeng.models import Document, Evaluation, Outcome, Problem, Severity, Snapshot
-from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
+from policyeng.sources import load_snapshot
+from tests.bundles import WORKSPACE, deny_when, native, rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -50,6 +53,28 @@ def test_a_policy_has_one_of_four_outcomes(tmp_path: Path, body: str, outcome: O
 
     assert finding.outcome is outcome
     assert bool(finding.denials) is (outcome is Outcome.FAIL)
+
+
+class _Access(StrEnum):
+    DISABLED = "Disabled"
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [(("a", 1), ["a", 1]), (_Access.DISABLED, "Disabled"), (AS_OF, "2026-06-01T00:00:00+00:00"), ([("a",)], [["a"]])],
+)
+def test_a_program_may_change_a_snapshot_of_a_file(tmp_path: Path, value: object, read: object) -> None:
+    """Values of other types than JSON's are read as JSON, whatever file the resource is from."""
+    file = tmp_path / "snapshot.json"
+    file.write_text(native(workspace()), encoding="utf-8")
+    loaded = load_snapshot(file)
+    changed = loaded.model_copy(update={"resources": ({**workspace(), "properties": {"x": value}},)})
+    bundle = one(tmp_path, deny_when(f"input.resource.properties.x == {orjson.dumps(read).decode()}"))
+
+    (finding,) = evaluated(bundle, changed).findings
+
+    assert loaded.origins
+    assert finding.outcome is Outcome.FAIL, finding
 
 
 @pytest.mark.parametrize(

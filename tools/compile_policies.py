@@ -98,7 +98,7 @@ def main() -> int:
     found = {version: find_python(version) for version in supported_versions()}
     missing = [version for version, program in found.items() if program is None]
     if missing and os.environ.get(VARIABLE) == "every":
-        print(f"no Python {' and no Python '.join(missing)} is installed, for which {VARIABLE} asks", file=sys.stderr)
+        print(f"{VARIABLE} asks for Python {' and '.join(missing)}, which is not installed", file=sys.stderr)
         return 1
     versions = {version: program for version, program in found.items() if program is not None}
     compile_policies(folder, versions)

@@ -162,7 +162,7 @@ def findings_of(prepared: EvaluationContext, columns: Iterable[Column]) -> Findi
     builtin_errors: dict[tuple[str, str], int] = {}
     for plan in planned:
         number = plan.policy
-        _, passes, judgements, errors = evaluated.get(number, Column(number, (), {}))
+        _, passes, judgements, errors = evaluated[number] if plan.positions else Column(number, (), {})
         judgements = {
             **judgements,
             **{position: Judgement(unknowns=reasons) for position, reasons in plan.undecided.items()},

@@ -328,9 +328,7 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
             read = resource_read(resource, text)
             if read.document is not resource:
                 text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
-            # Readers give what a JSON parser gives; a program can use other types.
-            is_json = key in snapshot.origins or has_json_types(read.document)
-            document = read.document if is_json else orjson.loads(text)
+            document = read.document if has_json_types(read.document) else orjson.loads(text)
             rows.append(_ResourceRow(key, text, document, read.problems))
         except TypeError as error:
             problems.append(_not_evaluated(identity, error))

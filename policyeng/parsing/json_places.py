@@ -83,7 +83,7 @@ class JsonPlaces:
 
     @property
     def _root(self) -> int:
-        return _end(_GAP, self._text, 0)
+        return _skip_gap(self._text, 0)
 
     def _find_holder(self, pointer: str) -> tuple[int, Mapping[str, _Range]]:
         """Return where the nearest value begins; with its members if it is that of the pointer."""
@@ -96,8 +96,8 @@ class JsonPlaces:
 
     def _members_of(self, start: int, end: int) -> Mapping[str, _Range]:
         """Return the members of a list or an object by key; none for other values."""
-        if (known := self._members.get(start)) is not None:
-            return known
+        if (cached := self._members.get(start)) is not None:
+            return cached
         try:
             members = _read_members(self._text, self._content, start, end)
         except RecursionError:
@@ -128,25 +128,25 @@ class JsonPlaces:
 def _read_members(text: bytes, content: bytes, start: int, end: int) -> dict[str, _Range]:
     """Return the members of the value in a range; keys are as they are written in `content`."""
     members: dict[str, _Range] = {}
-    at = start + 1
+    cursor = start + 1
     if text.startswith(b"{", start):
         for key, raw in _OBJECT.decode(memoryview(text)[start:end]).items():
-            if (written := _KEY.match(text, at)) is None:
+            if (match := _KEY.match(text, cursor)) is None:
                 break
-            quoted, at = content[slice(*written.span(1))], written.end()
-            begin, at = at, at + len(memoryview(raw))
-            members[key if b"\\" in quoted else quoted.decode(errors="replace")] = begin, at
+            quoted, begin = content[slice(*match.span(1))], match.end()
+            cursor = begin + len(memoryview(raw))
+            members[key if b"\\" in quoted else quoted.decode(errors="replace")] = begin, cursor
     elif text.startswith(b"[", start):
         for index, raw in enumerate(_LIST.decode(memoryview(text)[start:end])):
-            begin = _end(_GAP, text, at)
-            at = begin + len(memoryview(raw))
-            members[str(index)] = begin, at
+            begin = _skip_gap(text, cursor)
+            cursor = begin + len(memoryview(raw))
+            members[str(index)] = begin, cursor
     return members
 
 
-def _end(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
+def _skip_gap(text: bytes, position: int) -> int:
+    match = _GAP.match(text, position)
+    return match.end() if match else position
 
 
 def lines_of(content: bytes, pointers: Sequence[str]) -> list[int]:
