@@ -37,7 +37,7 @@ ids = st.one_of(
         st.sampled_from(["", GROUP, f"{GROUP}/providers/{WORKSPACE}/ws"]), st.sampled_from(TYPES), written_ids
     ).map(lambda parts: f"{parts[0]}/providers/{parts[1]}/{parts[2]}"),
 )
-values = st.one_of(st.none(), st.just({}), st.just({"a": 1}), st.just([]), st.just("text"))
+values: st.SearchStrategy[object] = st.one_of(st.none(), st.just({}), st.just({"a": 1}), st.just([]), st.just("text"))
 entries = st.builds(
     lambda identity, kind, rest: {"id": identity, "type": kind, **rest},
     st.one_of(ids, values),
