@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self, TypeVar, cast, get_type_hints
 
 import orjson
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields, replace
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ class _Unstored:
 
 UNCHECKED = _Unchecked()
 UNSTORED = _Unstored()
-AwareDatetime = Annotated[datetime, Limited(tz_constraint="aware")]
+AwareDatetime = Annotated[datetime, Meta(tz=True), Limited(tz_constraint="aware")]
 
 
-class Model(Struct, frozen=True):
+class Model(Struct, frozen=True, rename=name_in_json, forbid_unknown_fields=True):
     """The base of every noun, which is a frozen struct; its constructor takes the values as they are."""
 
     __pydantic_config__ = {
@@ -203,7 +203,7 @@ def _encode_default(value: object) -> object:
 @cache
 def _names_of(noun: type[Model]) -> tuple[tuple[str, str], ...]:
     """Return the fields of a noun that are written, each with its name in JSON."""
-    return tuple((entry.name, name_in_json(entry.name)) for entry in fields(noun) if entry.name not in noun.unwritten)
+    return tuple((entry.name, entry.encode_name) for entry in fields(noun) if entry.name not in noun.unwritten)
 
 
 class _TakesNouns(type):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
 
-from msgspec import field
+from msgspec import Meta, field
 
 from policyeng.models.base import UNCHECKED, UNSTORED, AwareDatetime, Checked, JsonObject, Limited, Model, lowered
 from policyeng.models.ledger import LedgerEntry
@@ -19,7 +19,7 @@ def _lowered(value: object) -> object:
 
 #: For enum values, which compare without case as those of ARM do.
 ANY_CASE = Checked(_lowered, before=True)
-_Text = Annotated[str, Limited(min_length=1)]
+_Text = Annotated[str, Meta(min_length=1), Limited(min_length=1)]
 
 
 class Approval(Model, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Approval(Model, frozen=True, kw_only=True):
     expires_at: AwareDatetime | None = None
 
 
-_Size = Annotated[float, Limited(ge=0)]
+_Size = Annotated[float, Meta(ge=0), Limited(ge=0)]
 
 
 class ModelFacts(Model, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class Quota(Model, frozen=True, kw_only=True):
     scope: str
     region: str
     family: str
-    limit_vcpus: Annotated[int, Limited(ge=0)]
+    limit_vcpus: Annotated[int, Meta(ge=0), Limited(ge=0)]
 
 
 class Metric(Model, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.discovery import Named, content_of, display
 from policyeng.sources.parsed import Refusal, kind_of, problem_of, raise_errors, seen
-from policyeng.sources.validation import validated
+from policyeng.sources.validation import read_fact
 
 DEFAULT_MAX_DAYS = 365
 
@@ -103,7 +103,7 @@ def _read_entries(document: object, longest: timedelta) -> tuple[tuple[Exemption
     accepted: dict[str, Exemption] = {}
     for index, entry in enumerate(listed):
         pointer = f"/exemptions/{index}"
-        exemption, own_faults = validated(Exemption, _with_times(entry), pointer)
+        exemption, own_faults = read_fact(Exemption, _with_times(entry), pointer)
         own_faults = own_faults if exemption is None else tuple(_find_faults(exemption, pointer, longest, accepted))
         faults += own_faults
         if exemption is not None and not own_faults:

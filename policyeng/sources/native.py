@@ -43,7 +43,7 @@ from policyeng.sources.parsed import (
     limit_refusals,
     reading_of,
 )
-from policyeng.sources.validation import validated
+from policyeng.sources.validation import read_fact
 
 SUMMARY = "snapshots with `snapshotVersion` and `resources`"
 
@@ -92,7 +92,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     if type(version) is not int or version != 1:
         message = f"`snapshotVersion` is {format_value(version)}; only version 1 is supported"
         return ParsedDocument(refusals=(Refusal("/snapshotVersion" if version else "", message, "set it to 1"),))
-    header, faults = _read_header({key: document[key] for key in _HEADER_KEYS if key in document})
+    header, faults = read_fact(_SnapshotHeader, {key: document[key] for key in _HEADER_KEYS if key in document}, "")
     stated = list(limit_refusals(_read_collections(document)))
     reading = reading_of(_read_resources(document))
     covers = list(limit_refusals(_covers(document, reading)))
@@ -155,11 +155,6 @@ def _find_misspelled(document: JsonObject) -> Iterator[tuple[str, str]]:
         seen.add(covered.kind if covered else "")
 
 
-def _read_header(stated: JsonObject) -> tuple[_SnapshotHeader | None, tuple[Refusal, ...]]:
-    """Read the header; if it has only the version, skip the validation, which takes longer than the reading."""
-    return validated(_SnapshotHeader, stated, "") if len(stated) > 1 else (_SnapshotHeader(snapshot_version=1), ())
-
-
 def _unknown_keys(document: JsonObject) -> Iterator[Refusal]:
     for key in document:
         if key not in _KEYS:
@@ -193,7 +188,7 @@ def _read_collections(document: JsonObject) -> Iterator[Stated | Refusal]:
         yield from refusals
         for index, entry in enumerate(entries):
             pointer = f"/{collection}/{index}"
-            noun, faults = validated(model, entry, pointer)
+            noun, faults = read_fact(model, entry, pointer)
             if isinstance(noun, Evidence):
                 faults = tuple(_find_evidence_faults(noun, pointer))
             yield from faults if faults or noun is None else (Stated(collection, noun, pointer),)
