@@ -195,10 +195,11 @@ kubernetes-test: setup-tests .tools/bin/etcd .tools/bin/kube-apiserver .tools/bi
 
 # Run from the checkout, so that the pages link to the files of their policies.
 docs: setup
-	$(call say,the pages of the policies and the picture of a report)
+	$(call say,the pages of the policies and the picture of a report and the options of a plain check)
 	@$(BIN)/policyeng policies list --format markdown --output docs/policies
 	@$(BIN)/policyeng frameworks list --format markdown --output docs/frameworks
 	@$(BIN)/python -m tests.report_picture
+	@$(BIN)/python -m tools.plain_options
 
 # BENCH_FAST=1 tries it in two minutes, REMARK="..." puts a sentence on the page; measure on a machine with nothing else to do.
 bench: setup-tests $(OPA) $(CONFTEST)

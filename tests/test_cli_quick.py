@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import orjson
@@ -18,8 +19,11 @@ from typer.exceptions import TyperException
 
 from policyeng import cli
 from policyeng.cli.app import app
-from policyeng.cli.fast_path import FLAGS, PATH_LISTS, TEXT_LISTS, TEXTS, plain_check
+from policyeng.cli.fast_path import plain_check
+from policyeng.cli.plain_options import FLAGS, PATH_LISTS, TEXT_LISTS, TEXTS
 from tests.conftest import ROOT
+
+plain_options = import_module("tools.plain_options")
 
 COMMAND = typer.main.get_command(app).commands["check"]  # type: ignore[attr-defined]  # a group, whatever its declared type
 BASELINES = ROOT / "samples" / "baselines"
@@ -89,6 +93,11 @@ def plain_environment() -> None:
     """Variables of ours would be typer's to read."""
     for name in [name for name in os.environ if name.startswith("POLICYENG_") and name != "POLICYENG_CACHE_DIR"]:
         del os.environ[name]
+
+
+def test_the_options_are_those_that_are_declared() -> None:
+    """The table is written from the declarations: `python -m tools.plain_options`."""
+    assert plain_options.generate() == plain_options.TARGET.read_text(encoding="utf-8")
 
 
 @given(LINES)

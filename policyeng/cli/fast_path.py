@@ -1,7 +1,7 @@
 """Parser for a plain `policyeng check ...` without typer, which takes longer to load than the check itself.
 
-Only unambiguous command lines with the options below are parsed here. For all others, including those with mistakes or
-with `POLICYENG_` variables, the result is None and typer parses them. A test checks that both give the same result.
+Only unambiguous command lines with the options of `plain_options` are parsed here. For all others, including those with
+mistakes or with `POLICYENG_` variables, the result is None and typer parses them. A test checks that they agree.
 """
 
 from __future__ import annotations
@@ -12,47 +12,7 @@ from pathlib import Path
 
 from policyeng import __version__
 from policyeng.cli.console import print_line
-
-#: Options and the parameters of `check` that they set; list options are repeatable.
-TEXTS = {
-    "--format": "format_",
-    "-f": "format_",
-    "--from": "from_",
-    "--scope": "scope",
-    "--workspace": "workspace",
-    "--profile": "profile",
-    "--group-by": "group_by",
-    "--owner-tag": "owner_tag",
-    "--fail-on": "fail_on",
-    "--as-of": "as_of",
-    "--color": "color",
-}
-TEXT_LISTS = {
-    "--select": "select",
-    "-s": "select",
-    "--ignore": "ignore",
-    "--output": "output",
-    "-o": "output",
-    "--parameters": "parameters",
-    "--exclude": "exclude",
-    "--framework": "framework",
-}
-PATH_LISTS = {"--policy": "policy", "--exemptions": "exemptions"}
-FLAGS = {
-    "--no-exemptions": "no_exemptions",
-    "--no-cache": "no_cache",
-    "--strict-unknown": "strict_unknown",
-    "--show-skipped": "show_skipped",
-    "--no-gitignore": "no_gitignore",
-    "--all-files": "all_files",
-    "--verbose": "verbose",
-    "-v": "verbose",
-    "--summary": "summary",
-    "--quiet": "quiet",
-    "-q": "quiet",
-    "--all": "all_",
-    "--exit-zero": "exit_zero",
-}
+from policyeng.cli.plain_options import FLAGS, PATH_LISTS, TEXT_LISTS, TEXTS
 
 #: Variables that do not set an option of `check`.
 _ELSEWHERE = {"POLICYENG_CACHE_DIR", "POLICYENG_TRACEBACK"}
