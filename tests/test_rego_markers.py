@@ -99,6 +99,15 @@ CASES = [
     Case("an index of an open list", "r := input.xs[0]", UNDECIDED, "", "/xs"),
     Case("a key that an open object has", "r := input.o.known", 1, "", "/o"),
     Case("a key that an open object may have", "r if not input.o.other", UNDECIDED, "", "/o"),
+    # Branches.
+    Case("a branch that one item decides", 'r := "a" if { some x in input.xs; x == 3 } else := "b"', "a", "/xs/1"),
+    Case(
+        "a branch of a function", 'f(o) := "a" if { some x in o.xs; x == 3 } else := "b"\nr := f(input)', "a", "", "/xs"
+    ),
+    Case("a branch that no item decides", 'r := "a" if { some x in input.xs; x == 9 } else := "b"', UNDECIDED, "/xs/1"),
+    Case(
+        "a later branch", 'r := "a" if { input.one == 2 } else := "b" if { some x in input.xs; x == 3 }', "b", "/xs/1"
+    ),
     # Parts of documents.
     Case("a rule next to one that is not known", 'obj.a := 1\nobj.b := input.x\nr := obj[k] if { k := "a" }', 1),
     Case("a rule that is not known", 'obj.a := 1\nobj.b := input.x\nr := obj[k] if { k := "b" }', UNDECIDED),

@@ -25,17 +25,17 @@ names(assignment, snapshot) := array.concat(
 
 _role_id(assignment) := object.get(assignment, ["properties", "roleDefinitionId"], null)
 
-# named(id, snapshot): [{"guid", "name", "permissions"}] of a role: its definitions in the snapshot, else the built-in
-# role; none when neither knows it. A built-in role that acts elsewhere grants nothing in Machine Learning.
+# named(id, snapshot): [{"guid", "name", "permissions"}] of a role: the built-in role, which nobody can define otherwise,
+# else its definitions in the snapshot. A built-in role that acts elsewhere grants nothing in Machine Learning.
 named(id, snapshot) := _named(guid(id), snapshot)
 
-_named(guid, snapshot) := [_defined(guid, snapshot.by_id[key]) | some key in snapshot.by_guid[guid]] if {
-	snapshot.by_guid[guid]
-} else := [{"guid": guid, "name": row.name, "permissions": row.permissions}] if {
+_named(guid, snapshot) := [{"guid": guid, "name": row.name, "permissions": row.permissions}] if {
 	row := data.facts.roles[guid]
 } else := [{"guid": guid, "name": row.name, "permissions": []}] if {
 	row := data.facts.roles_elsewhere[guid]
-} else := []
+}
+
+else := [_defined(guid, snapshot.by_id[key]) | some key in object.get(snapshot.by_guid, guid, [])]
 
 _defined(guid, definition) := {
 	"guid": guid,

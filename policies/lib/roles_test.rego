@@ -50,10 +50,16 @@ test_role_that_nobody_knows if {
 	}
 }
 
-test_definitions_of_the_snapshot_come_first if {
+test_nobody_defines_a_built_in_role if {
 	own := [definition(concat("/", ["", contributor]), {"roleName": " Mine ", "permissions": []})]
-	wanted := [{"guid": contributor, "name": "Mine", "permissions": []}]
+	wanted := [{"guid": contributor, "name": "Contributor", "permissions": [{"actions": ["*"]}]}]
 	roles.named(contributor, snapshot(own)) == wanted with data.facts as catalogue
+}
+
+test_definitions_of_the_snapshot if {
+	own := [definition("/Mine", {"roleName": " Mine ", "permissions": []})]
+	wanted := [{"guid": "mine", "name": "Mine", "permissions": []}]
+	roles.named("mine", snapshot(own)) == wanted with data.facts as catalogue
 }
 
 test_definitions_of_one_role_all_count if {

@@ -143,6 +143,12 @@ class _RecordedList(_Recorded, MutableSequence[Any]):
         self._read("keys")
         return (self._part(index, value) for index, value in enumerate(self._value))
 
+    def known_items(self) -> Iterator[Value]:
+        """Yield the known items, even if there can be others."""
+        self._read("keys")
+        items = getattr(self._value, "known_items", self._value.__iter__)()
+        return (self._part(index, value) for index, value in enumerate(items))
+
     def __setitem__(self, index: Value, value: Value) -> None:
         self._value[index] = value
 

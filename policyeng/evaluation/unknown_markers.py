@@ -399,7 +399,7 @@ def _mark_inexpressible(value: Value, place: _Place) -> Value:
         return OpenObject(entries, ((place.prefix, place.reason),), lacks)
     if isinstance(value, list):
         items = [_mark_inexpressible(item, place.below(str(index))) for index, item in enumerate(list.__iter__(value))]
-        return MarkedList(items) if isinstance(value, MarkedList) else _like(value, items)
+        return MarkedList(items, value.causes) if isinstance(value, MarkedList) else _like(value, items)
     return value
 
 

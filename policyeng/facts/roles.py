@@ -36,16 +36,16 @@ class AssignedRole:
 def assigned_roles(
     assignment: JsonObject, by_id: Mapping[str, JsonObject], by_guid: Mapping[str, Sequence[str]], facts: Facts
 ) -> list[AssignedRole]:
-    """Return the role of an assignment: its definition in the snapshot, or the built-in one; none if unknown.
+    """Return the role of an assignment: the built-in one, or its definition in the snapshot; none if unknown.
 
     A built-in role that acts elsewhere has no permissions: it grants nothing of Machine Learning.
     """
     guid = guid_of(get_inside(assignment, "properties", "roleDefinitionId"))
-    defined = [by_id[key] for key in by_guid.get(guid, ())]
-    if defined:
-        return [AssignedRole(guid, _name(one), get_inside(one, "properties", "permissions")) for one in defined]
-    known = facts.role(guid)
-    return [AssignedRole(guid, known.name, known.permissions)] if known is not None and known.guid == guid else []
+    built_in = facts.role(guid)
+    if built_in is not None and built_in.guid == guid:
+        return [AssignedRole(guid, built_in.name, built_in.permissions)]
+    defined = (by_id[key] for key in by_guid.get(guid, ()))
+    return [AssignedRole(guid, _name(role), get_inside(role, "properties", "permissions")) for role in defined]
 
 
 def is_listed(names: Iterable[str], entries: Iterable[str]) -> bool:

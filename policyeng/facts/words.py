@@ -6,9 +6,11 @@ Functions return None if a term cannot be decided, and accept documents of any s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+
+_Entry = TypeVar("_Entry")
 
 #: The tag for the sensitivity of the work on a resource, and its other spellings, in lower case.
 CLASSIFICATION_TAG = "data-classification"
@@ -76,6 +78,24 @@ def list_stated_keys(holder: Mapping[str, object]) -> list[str]:
     """Return the keys of an object that are stated, whether or not it may have others, which are not known."""
     keys: Callable[[], Iterable[str]] = getattr(holder, "known_keys", holder.keys)
     return list(keys())
+
+
+def list_stated(holder: Mapping[str, Iterable[_Entry]], key: str) -> list[_Entry]:
+    """Return the entries of the list under a key that are stated, whether or not there may be others.
+
+    A policy that looks for one entry that suffices looks through these first, and calls `require_all` if none does.
+    """
+    if key not in list_stated_keys(holder):
+        return []
+    entries = holder[key]
+    known: Callable[[], Iterator[_Entry]] = getattr(entries, "known_items", entries.__iter__)
+    return list(known())
+
+
+def require_all(holder: Mapping[str, Iterable[object]], key: str) -> None:
+    """Make the outcome unknown if the list under a key may have entries that are not known."""
+    for _ in holder.get(key, ()):
+        pass
 
 
 def get_inside(document: object, *path: str) -> object:

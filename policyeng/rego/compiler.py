@@ -530,22 +530,28 @@ class Compiler:
 
     def _branch(self, writer: _Writer, definition: Definition, branch: Branch, *, ends: bool, same: bool) -> None:
         value = _value_of(branch)
-        with writer.part() if same else writer.block():
+        # Further results of the branch would be the same constant, so the first one decides.
+        is_decided_by_one = same or (ends and _is_constant(value))
+        if is_decided_by_one and not same:
+            writer.begin_parts()
+        with writer.part() if is_decided_by_one else writer.block():
             for index, argument in enumerate(definition.arguments or ()):
                 writer.match(argument, f"a{index}")
 
             def succeed() -> None:
                 writer.at_head(branch)
                 code = writer.value(value)
-                if same or (ends and not writer.loops):
+                if is_decided_by_one or (ends and not writer.loops):
                     writer.line(f"return {code}")
                 else:
                     self._agree(writer, definition, branch, code)
 
             writer.require_index(branch.body, [value])
-            with writer.in_order(branch.body if same else []):
+            with writer.in_order(branch.body if is_decided_by_one else []):
                 writer.body(branch.body, succeed)
-        if ends and not same:
+        if is_decided_by_one and not same:
+            writer.end_parts()
+        if ends and not is_decided_by_one:
             writer.line("if found is not UNDEFINED: return found")
 
     def _agree(self, writer: _Writer, definition: Definition, branch: Branch, code: str) -> None:

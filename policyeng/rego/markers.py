@@ -394,6 +394,10 @@ class MarkedList(_MarkedCollection, list[Any]):  # type: ignore[misc]  # as abov
         if self.causes or found is not None:
             raise Undecided(*self.causes, *([] if found is None else [cause_of(found)]))
 
+    def known_items(self) -> Iterator[Value]:
+        """Yield the items that are known, whether or not there may be others."""
+        return (item for item in list.__iter__(self) if type(item) not in MARKERS)
+
     def each(self) -> Iterator[Value]:
         """Yield the items, then raise if there may be others."""
         yield from list.__iter__(self)

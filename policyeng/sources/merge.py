@@ -16,6 +16,7 @@ from policyeng.models import WORKSPACE_TYPE, Problem, Snapshot, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.arm_resource import drop_additions
 from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, Placed, Stated
+from policyeng.sources.private_endpoints import add_connections
 
 
 def separate_ids(documents: Sequence[Loaded]) -> list[Loaded]:
@@ -101,7 +102,7 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
     resources, problems = _remove_duplicates(
         entry for document in documents for entry in document.locate(document.reading.resources)
     )
-    resources = _merge_managed_networks(resources)
+    resources = add_connections(_merge_managed_networks(resources))
     origins = {key: entry.origin for key, entry in resources.items()}
     nouns: dict[str, tuple[Noun, ...]] = {}
     stated_ones = {stated.collection for document in documents for stated in document.reading.stated}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.ids import ScopeIndex, covers, index_scopes, positions_near, resource_group_of, segments
 from policyeng.facts.times import moment
-from policyeng.facts.words import fold, get_inside
+from policyeng.facts.words import fold, get_inside, list_stated, require_all
 from policyeng.models import JsonObject
 
 TYPES = ("microsoft.consumption/budgets", "microsoft.costmanagement/budgets")
@@ -36,6 +36,8 @@ def budget_alert(given: PolicyInput) -> Iterator[Denial | Unknown]:
     near = given.snapshot.once(("AML-COST-103", group), lambda: _near(group, given))
     if not all(lacks for _, lacks in near):
         return
+    for kind in TYPES:
+        require_all(given.snapshot.by_type, kind)
     if any(set(lacks) <= set(UNCERTAIN) for _, lacks in near):
         yield Unknown(msg="whether a budget with an alert covers the workspace cannot be told", path="/id")
     elif given.snapshot.incomplete:
@@ -55,7 +57,7 @@ def _near(group: str, given: PolicyInput) -> list[tuple[JsonObject, list[str]]]:
 
 def _indexed(given: PolicyInput) -> tuple[list[JsonObject], ScopeIndex]:
     """All budgets, and their positions by scope."""
-    budgets = [budget for kind in TYPES for budget in given.snapshot.by_type.get(kind, ())]
+    budgets = [budget for kind in TYPES for budget in list_stated(given.snapshot.by_type, kind)]
     return budgets, index_scopes(["/" + "/".join((segments(budget["id"]) or ())[:-4])] for budget in budgets)
 
 

@@ -39,7 +39,10 @@ deny contains {
 	not stops_on_schedule
 }
 
-unknown contains {"msg": "the idle time is not text", "path": unreadable} if not stops_on_schedule
+unknown contains {"msg": "the idle time is not text", "path": pointer} if {
+	pointer := unreadable
+	not stops_on_schedule
+}
 
 unreadable := settings.unreadable(input.resource, place, "string")
 

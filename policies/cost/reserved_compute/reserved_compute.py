@@ -15,7 +15,7 @@ from policyeng.facts.reservations import (
     sizes_reserved,
     sizes_wanted,
 )
-from policyeng.facts.words import fold
+from policyeng.facts.words import fold, list_stated, require_all
 from policyeng.models import JsonObject
 
 
@@ -64,6 +64,7 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
         is_covered = _is_covered(place, given)
         if is_covered:
             continue
+        require_all(given.snapshot.by_type, RESERVATION_TYPE)
         if is_covered is None:
             yield Unknown(msg="whether one of the reservations covers it cannot be told", path=path)
         elif given.snapshot.incomplete:
@@ -92,7 +93,7 @@ def _is_covered(place: ReservationScope, given: PolicyInput) -> bool | None:
 def _indexed(given: PolicyInput) -> Mapping[str, tuple[Sequence[JsonObject], ScopeIndex]]:
     """Return the reservations by the sizes that they may cover, with their positions by scope."""
     found: dict[str, list[JsonObject]] = {}
-    for reservation in given.snapshot.by_type.get(RESERVATION_TYPE, ()):
+    for reservation in list_stated(given.snapshot.by_type, RESERVATION_TYPE):
         for size in sizes_reserved(reservation, given.facts):
             found.setdefault(size, []).append(reservation)
     return {size: (several, index_scopes(map(limits_of, several))) for size, several in found.items()}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.ids import fold_id, is_open, scopes_of
-from policyeng.facts.words import fold, get_inside, is_blank, stage
+from policyeng.facts.words import fold, get_inside, is_blank, list_stated, require_all, stage
 from policyeng.models import JsonObject
 
 _SETTINGS = "microsoft.insights/autoscalesettings"
@@ -65,10 +65,12 @@ def _check_settings(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Unknown(msg="the id of the deployment names no subscription", path="/id")
         return
     arm_id, snapshot = fold_id(given.resource["id"]), given.snapshot
-    settings = (snapshot.by_id[one] for one in snapshot.by_scope[home].get(_SETTINGS, ()))
+    listed = snapshot.by_scope[home]
+    settings = (snapshot.by_id[one] for one in list_stated(listed, _SETTINGS))
     of_deployment = snapshot.once(("AML-END-009", home), lambda: _index_settings(settings)).get(arm_id, ())
     if "on" in of_deployment:
         return
+    require_all(listed, _SETTINGS)
     if "unreadable" in of_deployment:
         message = "whether an autoscale setting for the deployment is enabled cannot be read"
         yield Unknown(msg=message, path="/id")

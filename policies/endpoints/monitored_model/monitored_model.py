@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.ids import fold_id, workspace_of
-from policyeng.facts.words import fold, get_inside, is_blank, stage
+from policyeng.facts.words import fold, get_inside, is_blank, list_stated, require_all, stage
 from policyeng.models import JsonObject
 
 _SCHEDULES = "microsoft.machinelearningservices/workspaces/schedules"
@@ -35,6 +35,7 @@ def monitored_model(given: PolicyInput) -> Iterator[Denial | Unknown]:
     states = monitors.get(fold_id(given.resource["id"]), ())
     if "on" in states:
         return
+    require_all(given.snapshot.by_scope[home], _SCHEDULES)
     if "unreadable" in states:
         yield Unknown(msg="whether a monitor of the deployment is enabled cannot be read", path="/id")
     elif given.snapshot.incomplete:
@@ -52,7 +53,7 @@ def monitored_model(given: PolicyInput) -> Iterator[Denial | Unknown]:
 def _index_monitors(home: str, given: PolicyInput) -> Mapping[str, set[str | None]]:
     """Return the states of the monitors in a workspace by the lower-case id of the deployment that each is for."""
     states: dict[str, set[str | None]] = {}
-    for arm_id in given.snapshot.by_scope[home].get(_SCHEDULES, ()):
+    for arm_id in list_stated(given.snapshot.by_scope[home], _SCHEDULES):
         schedule = given.snapshot.by_id[arm_id]
         target = fold(get_inside(schedule, *_TARGET))
         if target and fold(get_inside(schedule, "properties", "action", "actionType")) == "createmonitor":

@@ -89,14 +89,7 @@ is_privileged if {
 	not roles.is_listed(names, input.parameters.permanent_roles)
 }
 
-# A built-in role needs no definition in the snapshot.
-names := [guid, name] if {
-	name := data.facts.roles[guid].name
-} else := [guid, name] if {
-	name := data.facts.roles_elsewhere[guid].name
-} else := roles.names(input.resource, input.snapshot)
-
-guid := roles.guid(input.resource.properties.roleDefinitionId)
+names := roles.names(input.resource, input.snapshot)
 
 unreadable_role if not is_string(settings.at(input.resource, ["properties", "roleDefinitionId"]))
 

@@ -6,7 +6,7 @@ from enum import IntEnum, auto
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.ids import fold_id, is_open, scopes_of
-from policyeng.facts.words import fold, get_inside
+from policyeng.facts.words import fold, get_inside, list_stated, require_all
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 
 ALERT_TYPE = "microsoft.insights/metricalerts"
@@ -63,10 +63,12 @@ def metric_alerts(given: PolicyInput) -> Iterator[Denial | Unknown]:
     limits, snapshot, home = given.parameters["alerts"], given.snapshot, scopes[0]
     here = snapshot.once(
         ("AML-LOG-007", home),
-        lambda: _index_alerts(snapshot.by_id[one] for one in snapshot.by_scope[home].get(ALERT_TYPE, ())),
+        lambda: _index_alerts(snapshot.by_id[one] for one in list_stated(snapshot.by_scope[home], ALERT_TYPE)),
     )
     answers = _answer_each(limits, _find_alerts(here, scopes))
     missing = {metric: limits[metric] for metric, answer in answers.items() if answer is _Answer.NO}
+    if missing:
+        require_all(snapshot.by_scope[home], ALERT_TYPE)
     if missing and is_open(home):
         everywhere = snapshot.once(
             ("AML-LOG-007", "everywhere"), lambda: _index_alerts(snapshot.by_type.get(ALERT_TYPE, ()), _drop_group)

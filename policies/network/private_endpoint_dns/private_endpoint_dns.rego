@@ -103,8 +103,9 @@ has_zone_set if {
 }
 
 zones contains name if {
-	some [zone_group, place] in zone_ids
-	parts := split(ids.folded(words.folded(settings.at(zone_group, place))), "/")
+	some zone_group in zone_groups
+	some config in settings.entry_paths(zone_group, zone_configs)
+	parts := split(ids.folded(words.folded(settings.at(zone_group, array.concat(config, zone_id)))), "/")
 	name := parts[count(parts) - 1]
 }
 
@@ -114,16 +115,14 @@ has_unreadable_zone if {
 }
 
 has_unreadable_zone if {
-	some [zone_group, place] in zone_ids
-	settings.unreadable(zone_group, place, "string")
-}
-
-zone_ids contains [zone_group, array.concat(config, ["properties", "privateDnsZoneId"])] if {
 	some zone_group in zone_groups
 	some config in settings.entry_paths(zone_group, zone_configs)
+	settings.unreadable(zone_group, array.concat(config, zone_id), "string")
 }
 
 zone_configs := ["properties", "privateDnsZoneConfigs"]
+
+zone_id := ["properties", "privateDnsZoneId"]
 
 zone_groups := [input.snapshot.by_id[id] |
 	some id in input.snapshot.by_scope[ids.folded(input.resource.id)]["microsoft.network/privateendpoints/privatednszonegroups"]

@@ -21,7 +21,7 @@ from policyeng.sources.parsed import Placed
 from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance
 from policyeng.sources.terraform.related_resources import ZONE_GROUP
 from policyeng.sources.terraform.resolution import KINDS, ResolvedInstances, SettledAttributes
-from policyeng.sources.terraform.resource_types import Blocks, Lent
+from policyeng.sources.terraform.resource_types import IDENTITY_NAMED, BlockPresence, Blocks, Lent
 
 ASSIGNMENT = "azurerm_role_assignment"
 _DEFINITION = "azurerm_role_definition"
@@ -85,7 +85,7 @@ _ZONES = "privateDnsZoneConfigs"
 def convert_instance(estate: ResolvedInstances, instance: Instance) -> Placed:
     """Return the ARM resource of an instance whose type is in `KINDS`."""
     kind = KINDS[instance.type]
-    settled = estate.settled(instance, kind.named, kind.unstated)
+    settled = estate.settled(instance, {**IDENTITY_NAMED, **kind.named}, kind.unstated)
     if instance.type == ASSIGNMENT:
         settled = with_role(estate, instance, settled)
     if kind.either:
@@ -195,9 +195,14 @@ def _unresolved(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> 
     unresolved = dict(settled.unread)
     for row in table:
         inside = [why for at, why in settled.unread.items() if at.startswith(f"{row.source}/")]
-        if inside and not _in_parts(row, settled):
+        if inside and not _is_present(row, settled) and not _in_parts(row, settled):
             unresolved[row.source] = inside[0]
     return unresolved
+
+
+def _is_present(row: FieldMapping, settled: SettledAttributes) -> bool:
+    """Check whether a row says that a block is there, which no unknown attribute of the block changes."""
+    return isinstance(row.bring, BlockPresence) and value_at(settled.values, row.source) is not None
 
 
 def _in_parts(row: FieldMapping, settled: SettledAttributes) -> bool:
@@ -212,7 +217,7 @@ def _within(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> dict
     """Return why parts of attributes cannot be read, such as one tag."""
     found: dict[str, str] = {}
     for row in table:
-        if row.target and _in_parts(row, settled):
+        if row.target and not _is_present(row, settled) and _in_parts(row, settled):
             for at, why in settled.unread.items():
                 if at.startswith(f"{row.source}/"):
                     inside = at[len(row.source) :]

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from policyeng.sources.field_mapping import (
     FieldMapping,
-    UnfitError,
     boolean,
     convert_integer,
     convert_word,
@@ -26,6 +25,7 @@ from policyeng.sources.terraform.resource_types import (
     SUBNET,
     WORKSPACE,
     Addressed,
+    BlockPresence,
     Lent,
     TerraformResourceType,
     Unstated,
@@ -34,13 +34,6 @@ from policyeng.sources.terraform.resource_types import (
 )
 
 _COMPUTE = f"{WORKSPACE}/computes"
-
-
-def _convert_ssh(value: object) -> object:
-    """Convert an `ssh` block, which opens an instance to the public network."""
-    if isinstance(value, list):
-        return "Enabled" if value else "Disabled"
-    raise UnfitError("a block")
 
 
 _IN_WORKSPACE = "machine_learning_workspace_id"
@@ -91,7 +84,8 @@ _INSTANCE = TerraformResourceType(
         FieldMapping(
             "/assign_to_user/0/tenant_id", f"{_INNER}/personalComputeInstanceSettings/assignedUser/tenantId", text
         ),
-        FieldMapping("/ssh", f"{_INNER}/sshSettings/sshPublicAccess", _convert_ssh),
+        # The block opens the instance to the public network.
+        FieldMapping("/ssh", f"{_INNER}/sshSettings/sshPublicAccess", BlockPresence("Enabled", "Disabled")),
         FieldMapping("/ssh/0/public_key", f"{_INNER}/sshSettings/adminPublicKey", text),
         FieldMapping("/ssh/0/username", f"{_INNER}/sshSettings/adminUserName"),
         FieldMapping("/ssh/0/port", f"{_INNER}/sshSettings/sshPort"),
@@ -153,7 +147,9 @@ _LINKED = (
     FieldMapping("/description", "/properties/description"),
     FieldMapping("/friendly_name", "/properties/friendlyName"),
     FieldMapping("/primary_user_assigned_identity", "/properties/primaryUserAssignedIdentity", text),
-    FieldMapping("/encryption/0", "/properties/encryption/status", lambda _: "Enabled"),  # as the provider sends it
+    FieldMapping(
+        "/encryption/0", "/properties/encryption/status", BlockPresence("Enabled")
+    ),  # as the provider sends it
     FieldMapping("/encryption/0/key_vault_id", "/properties/encryption/keyVaultProperties/keyVaultArmId", text),
     FieldMapping("/encryption/0/key_id", "/properties/encryption/keyVaultProperties/keyIdentifier", text),
     FieldMapping(

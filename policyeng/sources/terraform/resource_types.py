@@ -108,6 +108,29 @@ def access(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockPresence:
+    """A converter of a block to what having it means, whatever of its attributes is known.
+
+    Attributes:
+        present: the ARM value with the block.
+        absent: the ARM value without it, where the configuration has an empty list of blocks.
+    """
+
+    present: str
+    absent: str | None = None
+
+    def __call__(self, value: object) -> object:
+        """Return the ARM value.
+
+        Raises:
+            UnfitError: the value is neither a block nor a list of blocks.
+        """
+        if not isinstance(value, list | dict):
+            raise UnfitError("a block")
+        return self.present if value or isinstance(value, dict) else self.absent
+
+
+@dataclass(frozen=True, slots=True)
 class Blocks:
     """A converter of a list of blocks by a table.
 
@@ -157,3 +180,5 @@ IDENTITY = (
     FieldMapping("/identity/0/principal_id", "/identity/principalId", text),
     FieldMapping("/identity/0/tenant_id", "/identity/tenantId", text),
 )
+#: The ARM types of the resources that attributes of these rows name.
+IDENTITY_NAMED = {"/identity/0/identity_ids": "Microsoft.ManagedIdentity/userAssignedIdentities"}
