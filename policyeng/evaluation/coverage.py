@@ -33,8 +33,6 @@ _MOST_CACHED = 1 << 16
 _SUBSCRIPTION = ("subscriptions", "ID")
 #: Lower-case types whose resources ARM also returns inside the resource above them: without a list, none is missing.
 _INCLUDED = frozenset({f"{WORKSPACE_TYPE}/privateendpointconnections"})
-#: Lower-case types whose resources ARM lists for a resource although they are on a scope above it.
-_INHERITED = frozenset({"microsoft.authorization/locks"})
 
 
 class Gap(NamedTuple):
@@ -231,16 +229,13 @@ class Coverage:
     def _lacks_on(self, arm_id: str, kind: str) -> tuple[Cause, ...]:
         """Return why extension resources of a type on exactly an id can be missing.
 
-        A list of locks for a resource also has those of the scopes above it, which protect it, too. If it is not stated
-        to which resource group or subscription something is deployed, extension resources may be there.
+        A list at or above it has them; one for a compute says nothing of its workspace. If it is not stated to which
+        resource group or subscription something is deployed, extension resources may be there.
         """
         if is_open(arm_id):
             return unplaced(arm_id)
-        if causes := _causes(self._gaps[kind].on(arm_id)) if kind in self._gaps else ():
-            return causes
-        parts = segments(arm_id) or ()
-        is_below = any(place[: len(parts)] == parts for place in self._covered.get(kind, ()))
-        return () if kind in _INHERITED and is_below else self._uncovered(kind, arm_id)
+        causes = _causes(self._gaps[kind].on(arm_id)) if kind in self._gaps else ()
+        return causes or self._uncovered(kind, arm_id)
 
     def _lacks_above(self, kind: str) -> tuple[Cause, ...]:
         """Return why resources in no subscription can be missing.
