@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from policyeng.models import JsonObject
 from policyeng.sources import terraform
 from policyeng.sources.parsed import ALONE, Placed, Surroundings
+from policyeng.sources.terraform.resolution import KINDS
+from policyeng.sources.terraform.resource_types import BlockPresence
 from tests.terraform_parts import (
     CLUSTER,
     HERE,
@@ -419,6 +421,47 @@ def test_a_subnet_of_the_plan_is_the_subnet_of_the_compute() -> None:
     alone = read(document, ALONE).resources
     assert at(alone[1], f"{C}/subnet/id") == alone[0].resource["id"]
     assert f"{C}/subnet/subscription" in alone[1].unreadable
+
+
+PRESENT = [
+    pytest.param(kind, row.source, row.target, row.bring.present, id=f"{kind}{row.source}")
+    for kind, terraform_type in KINDS.items()
+    for row in terraform_type.table
+    if isinstance(row.bring, BlockPresence)
+]
+
+
+@pytest.mark.parametrize(("kind", "source", "target", "value"), PRESENT)
+def test_a_block_is_present_whatever_of_it_is_known(kind: str, source: str, target: str, value: str) -> None:
+    """All of its attributes are known only after apply, or the plan does not say whether there is a block."""
+    name = source.split("/")[1]
+    entry = resource(kind, {"name": "a", "resource_group_name": "rg-ml", name: [{}]})
+    inside = {"a": True, "port": True, "key_id": True}
+    [placed] = read(plan([entry], [change(entry, {"id": True, name: [inside]})])).resources
+    bare = resource(kind, {"name": "a", "resource_group_name": "rg-ml"})
+    [unknown] = read(plan([bare], [change(bare, {"id": True, name: True})])).resources
+
+    assert at(placed, target) == value
+    assert not any(f"{pointer}/".startswith(f"{target}/") for pointer in placed.unreadable)
+    assert target in unknown.unreadable
+
+
+def test_blocks_count_by_presence_somewhere() -> None:
+    """The table above has rows."""
+    assert {case.id for case in PRESENT} == {f"{CI}/ssh", f"{WS}/encryption/0", "azurerm_ai_foundry/encryption/0"}
+
+
+def test_an_identity_of_the_plan_is_one_before_its_id_is_known() -> None:
+    """As a subnet is; of several references each leads to one."""
+    identity = resource("azurerm_user_assigned_identity", {"name": "id", "resource_group_name": "rg-ml"})
+    entry = resource(WS, {**WORKSPACE, "identity": [{"type": "UserAssigned"}]})
+    changes = [change(entry, {"id": True, "identity": [{"identity_ids": True}]})]
+    name = "azurerm_user_assigned_identity.this"
+    configuration = [configured(WS, {"identity": [{"identity_ids": refers(f"{name}.id", name)}]})]
+
+    placed = read(plan([identity, entry], changes, configuration)).resources[-1]
+    identities: JsonObject = {f"{SCOPE}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/id": {}}
+    assert at(placed, "/identity/userAssignedIdentities") == identities
 
 
 def azapi(values: JsonObject, unknown: JsonObject | None = None, kind: str = "azapi_resource") -> Placed:
