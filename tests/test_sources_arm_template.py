@@ -257,7 +257,10 @@ def test_templates_are_deployed_to_other_scopes(schema: str, resource: JsonObjec
 
 
 def test_relations_follow_from_the_ids() -> None:
-    """An id of the template's own, and one of which only the scope is not known, are taken as they are."""
+    """An id of the template's own, and one of which only the scope is not known, are taken as they are.
+
+    An unknown name is one segment in braces, but of an unknown type nothing is known.
+    """
     parameters = {"aks": {"type": "string"}, "other": {"type": "string"}}
     cluster = {"type": "Microsoft.ContainerService/managedClusters", "name": "[parameters('aks')]", "properties": {}}
     properties = {
@@ -265,7 +268,8 @@ def test_relations_follow_from_the_ids() -> None:
         "resourceId": "[resourceId('Microsoft.ContainerService/managedClusters', parameters('aks'))]",
         "properties": {
             "known": "[resourceId('A.B/c', 'd')]",
-            "unknown": "[resourceId('A.B/c', parameters('other'))]",
+            "partly": "[resourceId('A.B/c', format('net-{0}', uniqueString('x')))]",
+            "unknown": "[resourceId(parameters('other'), 'd')]",
         },
     }
     reading = read(template(cluster, {**COMPUTE, "properties": properties}, parameters=parameters), UNKNOWN_SCOPE)
@@ -273,7 +277,10 @@ def test_relations_follow_from_the_ids() -> None:
 
     assert second.resource["properties"]["resourceId"] == first.resource["id"]
     assert second.resource["properties"]["isAttachedCompute"] is True
-    assert second.resource["properties"]["properties"] == {"known": f"{UNKNOWN_SCOPE}/providers/A.B/c/d"}
+    assert second.resource["properties"]["properties"] == {
+        "known": f"{UNKNOWN_SCOPE}/providers/A.B/c/d",
+        "partly": f"{UNKNOWN_SCOPE}/providers/A.B/c/{{net-uniquestring(x)}}",
+    }
     assert set(own(second)) == {"/id", "/properties/properties/unknown"}
 
 

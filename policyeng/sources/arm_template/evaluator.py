@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
@@ -544,8 +545,12 @@ def _scope_prefixes(scope: str) -> Iterator[str]:
 
 def _remove_unresolved(value: object, pointer: str, unreadable: dict[str, str], ids: _Ids) -> object:
     if isinstance(value, Unresolved):
-        if value.text.startswith("/subscriptions/") and ids.identifies(value.text):
-            return value.text
+        if value.text.startswith("/subscriptions/"):
+            if ids.identifies(value.text):
+                return value.text
+            if (types := types_of(value.text)) and not any("{" in arm_type for arm_type in types):
+                # Some resource of a known type: policies compare the names that are known.
+                return "/".join(in_braces(part) if "{" in part else part for part in value.text.split("/"))
         unreadable[pointer] = value.reason
         return None
     if isinstance(value, dict):
