@@ -48,12 +48,11 @@ deny contains {
 	"msg": "the primary user-assigned identity is not assigned to the workspace",
 	"path": settings.pointer(assigned),
 	"actual": object.keys(stated),
-	"expected": {"includes": id},
+	"expected": {"includes": words.text(settings.at(input.resource, primary))},
 } if {
-	id := words.text(settings.at(input.resource, primary))
-	stated := settings.at(input.resource, assigned)
-	is_object(stated)
-	not ids.folded(trim_space(id)) in {ids.folded(trim_space(key)) | some key, _ in stated}
+	stated
+	not id in identity_ids
+	not may_be_assigned
 }
 
 unknown contains {"msg": "the primary user-assigned identity cannot be read", "path": pointer} if {
@@ -66,6 +65,25 @@ unknown contains {"msg": "the type of the identity cannot be read", "path": sett
 
 unknown contains {"msg": "the user-assigned identities cannot be read", "path": pointer} if {
 	pointer := settings.unreadable(input.resource, assigned, "object")
+}
+
+unknown contains {"msg": "whether the primary user-assigned identity is assigned depends on an open name", "path": settings.pointer(assigned)} if {
+	not id in identity_ids
+	may_be_assigned
+}
+
+id := ids.folded(trim_space(words.text(settings.at(input.resource, primary))))
+
+stated := entries if {
+	entries := settings.at(input.resource, assigned)
+	is_object(entries)
+}
+
+identity_ids := {ids.folded(trim_space(key)) | some key, _ in stated}
+
+may_be_assigned if {
+	some identity_id in identity_ids
+	ids.may_hold(identity_id, id)
 }
 
 primary := ["properties", "primaryUserAssignedIdentity"]
