@@ -219,7 +219,8 @@ def try_serving(image: Image) -> None:
             report(f"it serves after {monotonic() - began:.1f} s{', traced' if image.calls.exists() else ''}")
             request(image, *address)
             server.send_signal(signal.SIGTERM)
-            assert (server.wait(30), server.stderr.read()) == (0, "")
+            code, messages = server.wait(30), server.stderr.read()
+            assert (code, messages) == (0, ""), f"it ended with {code}: {messages}"
         finally:
             server.kill()
     entries = [json.loads(text) for text in (image.log / "decisions.jsonl").read_bytes().splitlines()]
