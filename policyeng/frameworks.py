@@ -33,6 +33,7 @@ from policyeng.models import (
     Limited,
     Model,
     Outcome,
+    Problem,
     Snapshot,
     lowered,
     to_bytes,
@@ -40,7 +41,7 @@ from policyeng.models import (
 from policyeng.models.findings import ControlKind
 from policyeng.parsing.json_places import lines_of
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
-from policyeng.sources.parsed import Refusal
+from policyeng.sources.parsed import refuse
 from policyeng.sources.validation import validated
 
 _ID = lazy_pattern(r"[a-z0-9][a-z0-9.-]*")
@@ -203,18 +204,18 @@ def _parsed(document: object, policies: Collection[str] | None, place_of: Callab
     faults = faults if framework is None else tuple(_faults(framework, policies))
     for fault in faults[:1]:
         message = fault.message.replace("does not fit", "is not valid", 1)
-        raise UsageError(message, place=(place_of(fault.pointer),), remedy=fault.remedy)
+        raise UsageError(message, place=(place_of(fault.place),), remedy=fault.remedy)
     assert framework is not None  # noqa: S101  # a document without faults is a framework
     return framework
 
 
-def _faults(framework: Framework, policies: Collection[str] | None) -> Iterator[Refusal]:
+def _faults(framework: Framework, policies: Collection[str] | None) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for number, control in enumerate(framework.controls):
         pointer = f"/controls/{number}"
         if lowered(control.id) in seen:
             message = f"two controls have the id `{shortened(control.id)}`"
-            yield Refusal(f"{pointer}/id", message, f"give each its own id; the first is `{seen[lowered(control.id)]}`")
+            yield refuse(f"{pointer}/id", message, f"give each its own id; the first is `{seen[lowered(control.id)]}`")
         seen.setdefault(lowered(control.id), control.id)
         mapped = set[str]()
         for at, mapping in enumerate(control.policies):
@@ -222,10 +223,10 @@ def _faults(framework: Framework, policies: Collection[str] | None) -> Iterator[
             if policies is not None and mapping.id not in policies:
                 message = f"control `{control.id}` maps to `{shortened(mapping.id)}`, which is no policy"
                 remedy = suggest_nearest(mapping.id, policies).removeprefix("; ") or "see `policyeng policies list`"
-                yield Refusal(place, message, remedy)
+                yield refuse(place, message, remedy)
             if mapping.id in mapped:
                 message = f"control `{control.id}` maps to `{shortened(mapping.id)}` twice"
-                yield Refusal(place, message, "remove one of them")
+                yield refuse(place, message, "remove one of them")
             mapped.add(mapping.id)
 
 

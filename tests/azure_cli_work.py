@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from policyeng.errors import InputError
-from policyeng.models import JsonObject, Snapshot, lowered
+from policyeng.models import JsonObject, Problem, Snapshot, lowered
 from policyeng.sources.azure_cli import kind_of_file
 from policyeng.sources.azure_cli.converter import CliDocumentKind
-from policyeng.sources.parsed import Placed, Refusal, Surroundings
+from policyeng.sources.parsed import Placed, Surroundings
 from policyeng.workloads import Workload, derive
 from tests.workload_parts import FACTS
 
@@ -34,7 +34,7 @@ def kind_of(document: object) -> CliDocumentKind | None:
     return kind_of_file(document) if isinstance(document, dict) else None
 
 
-def entries(document: JsonObject, files: Mapping[str, object] | None = None) -> list[Placed | Refusal]:
+def entries(document: JsonObject, files: Mapping[str, object] | None = None) -> list[Placed | Problem]:
     """All that a document brings."""
     kind = kind_of(document)
     assert kind is not None, document

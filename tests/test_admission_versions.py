@@ -48,9 +48,9 @@ def built_in() -> Bundle:
 def without_unknown_keys(document: JsonObject, supplied: BesideSnapshot, identity: str) -> JsonObject:
     """An object with the keys that its version has."""
     stripped = deepcopy(document)
-    for pointer, message in supplied.read(document, identity).remarks:
-        if message.startswith("unknown key"):
-            *above, last = pointer.split("/")[1:]
+    for remark in supplied.read(document, identity).remarks:
+        if remark.message.startswith("unknown key"):
+            *above, last = remark.place.split("/")[1:]
             here = stripped
             for key in above:
                 here = here[key]

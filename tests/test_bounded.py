@@ -12,7 +12,7 @@ from policyeng.audit.store import tables
 from policyeng.audit.store.tables import digest_of
 from policyeng.errors import StoreError
 from policyeng.sources import native
-from policyeng.sources.parsed import MAX_REFUSALS, Refusal, reading_of
+from policyeng.sources.parsed import MAX_REFUSALS, reading_of, refuse
 
 MANY = 100_000
 
@@ -30,14 +30,14 @@ def peak(use: Callable[[], object]) -> int:
 @pytest.mark.attack
 def test_refusals_are_counted_from_the_thousandth_on() -> None:
     """The first ones are reported, and how many there are beyond them; neighbours of one reason count once."""
-    entries = (Refusal(f"/{number}", f"reason {number // 2}") for number in range(2 * MAX_REFUSALS + 3))
+    entries = (refuse(f"/{number}", f"reason {number // 2}") for number in range(2 * MAX_REFUSALS + 3))
     refusals = reading_of(entries).refusals
 
     assert len(refusals) == MAX_REFUSALS + 1
     assert refusals[0].message == "reason 0 (same for the next one)"
     assert refusals[-2].message == f"reason {MAX_REFUSALS - 1} (same for the next one)"
     assert refusals[-1].message == "3 more parts of the document cannot be read"
-    assert len(reading_of(Refusal("", f"{number}") for number in range(MAX_REFUSALS)).refusals) == MAX_REFUSALS
+    assert len(reading_of(refuse("", f"{number}") for number in range(MAX_REFUSALS)).refusals) == MAX_REFUSALS
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_a_list_of_numbers_takes_no_more_than_itself(key: str) -> None:
     document = {"snapshotVersion": 1, key: [1] * MANY}
     [refusal, *more] = native.read(document).refusals
 
-    assert refusal.pointer == f"/{key}/0"
+    assert refusal.place == f"/{key}/0"
     assert len(more) in (0, MAX_REFUSALS)
     assert peak(lambda: native.read(document)) < 20 * MANY
 

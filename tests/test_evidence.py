@@ -201,7 +201,7 @@ def test_entries_that_are_wrong_are_refused(case: str) -> None:
     value, pointer, message = BAD[case]
     parsed = native.read({"snapshotVersion": 1, "resources": [], "evidence": value})
 
-    assert [(one.pointer, message in one.message) for one in parsed.refusals[:1]] == [(pointer, True)]
+    assert [(one.place, message in one.message) for one in parsed.refusals[:1]] == [(pointer, True)]
     assert not parsed.stated
 
 

@@ -182,10 +182,10 @@ def test_other_documents_than_resources_are_refused(
     [refusal] = arm_rest.read(document).refusals
 
     assert arm_rest.detect(document)
-    assert refusal.pointer == pointer
+    assert refusal.place == pointer
     assert message in refusal.message
     assert remedy in refusal.remedy
-    assert refusal.is_empty is nothing
+    assert (refusal.kind == "empty") is nothing
 
 
 COMMAND_OUTPUT: JsonObject = {

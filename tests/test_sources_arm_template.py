@@ -19,7 +19,7 @@ from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources import FORMATS, DocumentContext, arm_template, read_inputs
 from policyeng.sources.arm_resource import service_made
-from policyeng.sources.parsed import UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings
+from policyeng.sources.parsed import UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings, remark
 from policyeng.sources.templates import Unresolved
 from policyeng.sources.text import read_text
 from policyeng.testing.observed_reads import observe
@@ -362,7 +362,7 @@ def test_properties_are_read_without_case() -> None:
 def test_unknown_keys_are_reported() -> None:
     """With the nearest one that there is."""
     reading = read(template({**WORKSPACE, "propertis": {}}))
-    assert reading.remarks == (("/resources/0/propertis", "unknown key `propertis`; did you mean `properties`"),)
+    assert reading.remarks == (remark("/resources/0/propertis", "unknown key `propertis`; did you mean `properties`"),)
 
 
 # ---------------------------------------------------------------- conditions and copies
@@ -476,7 +476,7 @@ def test_parameters_are_given() -> None:
     placed = only(reading)
     assert (placed.resource["name"], placed.resource["kind"]) == ("1234", "C")
     assert placed.resource["properties"] == {"n": 4, "on": True}
-    assert sorted(reading.remarks) == [
+    assert sorted((each.place, each.message) for each in reading.remarks) == [
         ("/parameters", "the template has no parameter `nam`; did you mean `name`"),
         ("/parameters/kind", "the value of the parameter `kind` is `C`; it may be `A`, `B`"),
         ("/parameters/n", "the value of the parameter `n` is 4 and may not be above 3"),

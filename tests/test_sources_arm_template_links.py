@@ -267,7 +267,7 @@ def test_any_linked_document_is_read(odd: list[object], outputs: object, link: o
         ("inner", text),
         ("refers", None),
     ]
-    faults = [refusal.pointer for refusal in reading.refusals]
+    faults = [refusal.place for refusal in reading.refusals]
     assert set(faults) <= {"/resources/0/properties/templateLink"}
     assert bool(faults) is bool(odd)
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from policyeng import evaluate
 from policyeng.bundle import Bundle
 from policyeng.evaluation.pointers import has_value, value_at
-from policyeng.models import JsonObject, Outcome
+from policyeng.models import JsonObject, Outcome, Problem
 from policyeng.sources import FORMATS, az_output, azure_cli, read_inputs
 from policyeng.sources.azure_cli.converter import CliDocumentKind, build_id
-from policyeng.sources.parsed import Placed, Refusal, Surroundings
+from policyeng.sources.parsed import Placed, Surroundings, refuse
 from tests.effort import effort
 from tests.test_sources_azure_cli import (
     AROUND,
@@ -306,7 +306,7 @@ def test_unreadable_outputs_are_refused(document: object, pointer: str, message:
     reading = az_output.read(document, AROUND)
     [refusal] = reading.refusals
 
-    assert refusal.pointer == pointer
+    assert refusal.place == pointer
     assert message in refusal.message
     assert remedy in refusal.remedy
     assert len(reading.resources) == (1 if isinstance(document, list) else 0)
@@ -334,15 +334,15 @@ def test_a_kind_without_tables_is_converted_by_itself(monkeypatch: pytest.Monkey
     """Kinds are chosen by the type of the id, whatever they are; nothing is reported of what they lack."""
     arm_type = "Microsoft.MachineLearningServices/workspaces/onlineEndpoints"
 
-    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
         yield Placed({"id": build_id(document, arm_type, around), "type": arm_type, "properties": {}}, pointer)
-        yield Refusal(pointer, "and a part of it that cannot be read")
+        yield refuse(pointer, "and a part of it that cannot be read")
 
     monkeypatch.setattr(azure_cli, "KINDS", (*azure_cli.KINDS, CliDocumentKind(arm_type, (), lambda _: False, bring)))
     reading = az_output.read([CLUSTER, {"id": f"{WORKSPACE}/onlineEndpoints/e", "auth_mode": "key"}])
 
     assert [placed.resource["id"] for placed in reading.resources] == [CLUSTER["id"], f"{WORKSPACE}/onlineEndpoints/e"]
-    assert [refusal.pointer for refusal in reading.refusals] == ["/1"]
+    assert [refusal.place for refusal in reading.refusals] == ["/1"]
 
 
 def test_an_output_without_its_id_is_placed_by_its_name() -> None:

@@ -17,7 +17,7 @@ from policyeng.models import JsonObject, Outcome, lowered
 from policyeng.sources import FORMATS, azure_cli, read_inputs
 from policyeng.sources.arm_resource import service_made
 from policyeng.sources.azure_cli.converter import NOT_CARRIED, UNKNOWN_ID
-from policyeng.sources.parsed import Placed, Surroundings
+from policyeng.sources.parsed import Placed, Surroundings, remark
 from policyeng.testing.observed_reads import observe
 from tests.effort import effort
 from tests.writers import azure_cli as writer
@@ -802,7 +802,7 @@ def test_unreadable_files_are_refused(document: object, pointer: str, message: s
     """With its place and what to do."""
     [refusal] = azure_cli.read(document, AROUND).refusals
 
-    assert refusal.pointer == pointer
+    assert refusal.place == pointer
     assert message in refusal.message
     assert remedy in refusal.remedy
 
@@ -837,9 +837,11 @@ def test_keys_that_the_cli_refuses_are_remarked_on() -> None:
     }
 
     assert azure_cli.read(document, AROUND).remarks == (
-        ("/siez", "unknown key `siez`, which the Azure CLI rejects; did you mean `size`"),
-        ("/zzzzzzz", "unknown key `zzzzzzz`, which the Azure CLI rejects"),
-        ("/network_settings/sub_net", "unknown key `sub_net`, which the Azure CLI rejects; did you mean `subnet`"),
+        remark("/siez", "unknown key `siez`, which the Azure CLI rejects; did you mean `size`"),
+        remark("/zzzzzzz", "unknown key `zzzzzzz`, which the Azure CLI rejects"),
+        remark(
+            "/network_settings/sub_net", "unknown key `sub_net`, which the Azure CLI rejects; did you mean `subnet`"
+        ),
     )
     assert not has_value(one(document).resource, f"{P}/provisioningState")
 
@@ -883,10 +885,10 @@ TYPOS: list[tuple[JsonObject, str, str]] = [
 @pytest.mark.parametrize(("document", "above", "meant"), TYPOS)
 def test_unknown_keys_of_work_are_remarked_on(document: JsonObject, above: str, meant: str) -> None:
     """Below the first level too, where the tables have all that the CLI has."""
-    [(place, message)] = azure_cli.read(document, AROUND).remarks
+    [remark] = azure_cli.read(document, AROUND).remarks
 
-    assert place.rpartition("/")[0] == above
-    assert message.endswith(f"which the Azure CLI rejects; did you mean `{meant}`")
+    assert remark.place.rpartition("/")[0] == above
+    assert remark.message.endswith(f"which the Azure CLI rejects; did you mean `{meant}`")
 
 
 @pytest.mark.parametrize("document", [document for document, above, _ in TYPOS if above])

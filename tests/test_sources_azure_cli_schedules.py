@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policyeng.models import JsonObject
-from policyeng.sources.parsed import Placed, Refusal
+from policyeng.models import JsonObject, Problem
+from policyeng.sources.parsed import Placed
 from tests.azure_cli_work import WORKSPACE, entries, kind_of, only
 
 CRON: JsonObject = {
@@ -80,8 +80,8 @@ def test_a_job_that_cannot_be_read_is_refused(written: object) -> None:
     """The schedule is read all the same."""
     schedule, refusal = entries({**CRON, "create_job": written})
     assert isinstance(schedule, Placed)
-    assert isinstance(refusal, Refusal)
-    assert refusal.pointer == "/create_job"
+    assert isinstance(refusal, Problem)
+    assert refusal.place == "/create_job"
     assert "/properties/action/jobDefinition" in schedule.unreadable
 
 

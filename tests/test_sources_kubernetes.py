@@ -15,7 +15,7 @@ import policyeng
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, DocumentContext, kubernetes, read_inputs
 from policyeng.sources.kubernetes.objects import KINDS
-from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, Placed, Surroundings
+from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, Placed, Surroundings, remark
 from policyeng.testing.observed_reads import observe
 from tests.writers import kubernetes as writer
 
@@ -457,14 +457,14 @@ def test_unknown_keys_are_remarked_on() -> None:
     more = kubernetes.read(manifest("Workspace", {"keyVaultReferense": "x"}), HERE)
 
     assert reading.remarks == (
-        (
+        remark(
             "/spec/properties/amlCompute/disableLocalAuht",
             "unknown key `disableLocalAuht`; did you mean `disableLocalAuth`",
         ),
-        ("/spec/properties/amlCompute/properties/vmSise", "unknown key `vmSise`; did you mean `vmSize`"),
+        remark("/spec/properties/amlCompute/properties/vmSise", "unknown key `vmSise`; did you mean `vmSize`"),
     )
     assert more.remarks == (
-        ("/spec/keyVaultReferense", "unknown key `keyVaultReferense`; did you mean `keyVaultReference`"),
+        remark("/spec/keyVaultReferense", "unknown key `keyVaultReferense`; did you mean `keyVaultReference`"),
     )
 
 
@@ -507,10 +507,10 @@ NESTED: list[tuple[JsonObject, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("document", "pointer", "remark"), NESTED)
-def test_unknown_keys_below_the_first_level_are_remarked_on(document: JsonObject, pointer: str, remark: str) -> None:
+@pytest.mark.parametrize(("document", "pointer", "rest"), NESTED)
+def test_unknown_keys_below_the_first_level_are_remarked_on(document: JsonObject, pointer: str, rest: str) -> None:
     """Wherever the keys of an object are known."""
-    assert kubernetes.read(document, HERE).remarks == ((pointer, f"unknown key {remark}"),)
+    assert kubernetes.read(document, HERE).remarks == (remark(pointer, f"unknown key {rest}"),)
 
 
 FREE: list[JsonObject] = [
@@ -535,7 +535,7 @@ def test_the_status_of_an_encryption_is_what_a_live_object_reports() -> None:
     reported = {"id": WORKSPACE, "encryption": {"status": "Enabled"}}
     placed = only({**manifest("Workspace", {"encryption": {"identity": {}}}), "status": reported})
 
-    assert kubernetes.read(wanted, HERE).remarks == (("/spec/encryption/status", "unknown key `status`"),)
+    assert kubernetes.read(wanted, HERE).remarks == (remark("/spec/encryption/status", "unknown key `status`"),)
     assert at(placed.resource, "/properties/encryption/status") == "Enabled"
     assert placed.fields["/properties/encryption/status"] == "/status/encryption/status"
 
@@ -663,7 +663,7 @@ def test_what_the_operator_leaves_alone_is_as_in_the_status() -> None:
 
     assert at(placed.resource, "/properties/publicNetworkAccess") == "Enabled"
     assert at(reading.resources[0].resource, "/properties/publicNetworkAccess") == "Disabled"
-    assert "reconcile-policy: skip" in reading.remarks[0][1]
+    assert "reconcile-policy: skip" in reading.remarks[0].message
 
 
 # ---------------------------------------------------------------- neighbours

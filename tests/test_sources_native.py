@@ -89,7 +89,7 @@ def test_a_type_that_is_surely_misspelled_is_a_warning(kind: str, close: str) ->
     read = native.read({"snapshotVersion": 1, "covers": ["A.B/c at /", f"{kind} at /", f"{kind} at /subscriptions/s"]})
     assert read.covers == ("A.B/c at /", f"{kind} at /", f"{kind} at /subscriptions/s")
     expected = [("/covers/1", f"no policy looks up `{kind}`; did you mean `{close}`")] if close else []
-    assert list(read.remarks) == expected
+    assert [(remark.place, remark.message) for remark in read.remarks] == expected
 
 
 def test_a_thing_that_is_wrong_in_the_header_covers_nothing_more() -> None:
@@ -245,7 +245,7 @@ def test_faults_are_refused_with_their_pointer(document: object, pointer: str, m
     """One fault gives one refusal: a pointer, a message and a remedy."""
     [refusal] = native.read(document).refusals
 
-    assert refusal.pointer == pointer
+    assert refusal.place == pointer
     assert message in refusal.message
     assert remedy in refusal.remedy
 
@@ -254,7 +254,7 @@ def test_a_refused_part_hides_no_other() -> None:
     """The workload that is wrong is left out; everything else is read."""
     reading = native.read(changed(workloads=[{"id": ""}, {"id": "w"}], takenAt="yesterday"))
 
-    assert [refusal.pointer for refusal in reading.refusals] == ["/takenAt", "/workloads/0/id"]
+    assert [refusal.place for refusal in reading.refusals] == ["/takenAt", "/workloads/0/id"]
     assert [stated.pointer for stated in reading.stated if stated.collection == "workloads"] == ["/workloads/1"]
     assert len(reading.resources) == 1
 

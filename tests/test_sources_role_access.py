@@ -212,6 +212,6 @@ def test_faulty_entries_are_refused(entry: JsonObject, message: str, remedy: str
     [refusal] = reading.refusals
 
     assert len(reading.resources) == 1
-    assert refusal.pointer == "/1"
+    assert refusal.place == "/1"
     assert message in refusal.message
     assert remedy in refusal.remedy

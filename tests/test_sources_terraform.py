@@ -683,10 +683,10 @@ def test_unknown_machine_learning_resources_are_named() -> None:
     entry = resource(f"{ML}_online_endpoint", {"name": "e"})
     reading = read(plan([entry, resource(f"{ML}_workspace", WORKSPACE)]))
 
-    [(pointer, remark)] = reading.remarks
-    assert pointer == "/planned_values/root_module/resources/0"
-    assert f"`{ML}_online_endpoint` is not supported" in remark
-    assert [remark in line for line in reading.incomplete] == [True]
+    [remark] = reading.remarks
+    assert remark.place == "/planned_values/root_module/resources/0"
+    assert f"`{ML}_online_endpoint` is not supported" in remark.message
+    assert [remark.message in line for line in reading.incomplete] == [True]
 
 
 def test_rules_of_the_managed_network_are_joined_into_the_workspace() -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from policyeng.models import JsonObject, Operation
+from policyeng.sources.parsed import remark
 from tests.command import ROOT, policyeng
 from tests.terraform_parts import SCOPE, change, plan, read, resource, state, state_file
 
@@ -95,7 +96,7 @@ def test_a_manifest_that_is_not_known_is_reported(unknown: JsonObject) -> None:
     entry = applied(OBJECT, WORKSPACE)
     reading = read(plan([entry], [change(entry, unknown)]))
     assert reading.resources == ()
-    assert reading.remarks == ((("/planned_values/root_module/resources/0"), f"`{OBJECT}.this` {NOT_READ}"),)
+    assert reading.remarks == (remark("/planned_values/root_module/resources/0", f"`{OBJECT}.this` {NOT_READ}"),)
     assert reading.incomplete == (f"plan.json: `{OBJECT}.this` {NOT_READ}",)
 
 
@@ -110,8 +111,8 @@ def test_a_text_that_is_sensitive_is_read_where_secrets_are_hidden() -> None:
 
 def test_a_text_that_is_no_yaml_is_reported() -> None:
     """With the address."""
-    [(_, message)] = read(planned(resource(TEXT, {"yaml_body": "a: ["}))).remarks
-    assert message.startswith(f"`{TEXT}.this` is not read: not valid YAML")
+    [remark] = read(planned(resource(TEXT, {"yaml_body": "a: ["}))).remarks
+    assert remark.message.startswith(f"`{TEXT}.this` is not read: not valid YAML")
 
 
 def test_an_object_of_another_kind_has_nothing_to_evaluate() -> None:

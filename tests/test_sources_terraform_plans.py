@@ -866,7 +866,7 @@ def test_actions_are_left_out_aloud() -> None:
     """The result of an action is not stated."""
     reading = read(plan([resource("azapi_resource_action", {"type": API, "action": "stop"})]))
 
-    assert "`azapi_resource_action` does not state its result" in reading.remarks[0][1]
+    assert "`azapi_resource_action` does not state its result" in reading.remarks[0].message
 
 
 JSON = st.recursive(

@@ -107,7 +107,7 @@ class Model(Struct, frozen=True, rename=name_in_json, forbid_unknown_fields=True
         "alias_generator": name_in_json,
         "populate_by_name": True,
     }
-    #: Fields that are never written.
+    #: Fields that are neither written nor read.
     unwritten = frozenset[str]()
 
     def model_copy(self, *, update: JsonObject) -> Self:
@@ -116,19 +116,16 @@ class Model(Struct, frozen=True, rename=name_in_json, forbid_unknown_fields=True
 
     def model_dump(self, **options: Any) -> JsonObject:
         """Return it as a mapping; the options are those of `pydantic.TypeAdapter.dump_python`."""
-        found: JsonObject = adapter_of(type(self)).dump_python(self._whole(), **self._written(options))
+        found: JsonObject = adapter_of(type(self)).dump_python(self._whole(), **options)
         return found
 
     def model_dump_json(self, **options: Any) -> str:
         """Return it as JSON; the options are those of `pydantic.TypeAdapter.dump_json`."""
-        return adapter_of(type(self)).dump_json(self._whole(), **self._written(options)).decode()
+        return adapter_of(type(self)).dump_json(self._whole(), **options).decode()
 
     def _whole(self) -> Self:
         """Return it with all values made that are otherwise made when they are first used."""
         return self
-
-    def _written(self, options: JsonObject) -> JsonObject:
-        return options | {"exclude": {*options.get("exclude", ()), *self.unwritten}} if self.unwritten else options
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -140,7 +137,7 @@ class Model(Struct, frozen=True, rename=name_in_json, forbid_unknown_fields=True
             return value if isinstance(value, cls) else cls(**vars(value))
 
         def write(noun: Model, serialize: SerializerFunctionWrapHandler) -> object:
-            return serialize(described(**{name: getattr(noun, name) for name in cls.__struct_fields__}))
+            return serialize(described(**{name: getattr(noun, name) for name, _ in _names_of(cls)}))
 
         schema = handler.generate_schema(described)
         written = core_schema.wrap_serializer_function_ser_schema(write, schema=schema)
@@ -226,7 +223,7 @@ def _describe(noun: type[Model]) -> type[Any]:
 
     hints = get_type_hints(noun, include_extras=True)
     entries: list[tuple[str, Any, Any]] = []
-    for entry in fields(noun):
+    for entry in (entry for entry in fields(noun) if entry.name not in noun.unwritten):
         options: dict[str, Any] = {}
         if entry.default is not NODEFAULT:
             options["default"] = entry.default

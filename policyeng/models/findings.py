@@ -7,12 +7,12 @@ from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, overload
 
 from msgspec import field
 from msgspec.structs import force_setattr, replace
 
-from policyeng.errors import UsageError, suggest_nearest
+from policyeng.errors import InputError, UsageError, suggest_nearest
 from policyeng.models.base import UNCHECKED, AwareDatetime, Checked, JsonObject, Limited, Model
 from policyeng.models.documents import Carried, Evidence, Origin
 from policyeng.models.ledger import LedgerEntry, relevant_entries
@@ -434,6 +434,13 @@ def _known_kind(value: object) -> object:
     return "other" if value == "unread" else value
 
 
+#: The kinds of problems in reports.
+_KINDS = ["exemption", "nothing_evaluated", "left_out", "builtin_errors", "other"]
+#: The kinds of problems with a part of a document while it is read, whose place is a JSON Pointer.
+PartKind = Literal["part", "empty", "ambiguous"]
+_PART_KINDS = frozenset(get_args(PartKind))
+
+
 class Problem(Model, frozen=True, kw_only=True):
     """Something about the run itself that a reader must know, without secrets.
 
@@ -444,17 +451,35 @@ class Problem(Model, frozen=True, kw_only=True):
             builtins that failed and are undefined; `other` for the rest.
     """
 
+    # While a document is read, a problem is about a part of it: an `empty` part is understood and contains nothing to
+    # check, so it is only a warning if the user did not name the file; one that is `ambiguous` can be read in two ways,
+    # and is an error even then.
+    unwritten = frozenset({"remedy"})
+
     level: Literal["error", "warning"]
     message: str
     place: str = ""
     kind: Annotated[
-        Literal["exemption", "nothing_evaluated", "left_out", "builtin_errors", "other"],
+        Literal["exemption", "nothing_evaluated", "left_out", "builtin_errors", "other", "part", "empty", "ambiguous"],
+        Limited(expected=_KINDS),
         Checked(_known_kind, before=True),
     ] = "other"
+    remedy: str = ""
 
     def __post_init__(self) -> None:
-        force_setattr(self, "message", masked_message(self.message))
-        force_setattr(self, "place", masked_message(self.place))
+        if self.kind not in _PART_KINDS:
+            force_setattr(self, "message", masked_message(self.message))
+            force_setattr(self, "place", masked_message(self.place))
+
+    def located(self, place: str, *inner: str) -> Problem:
+        """Return the problem of a part as reports have it: at a file and line, with the remedy in its message.
+
+        Args:
+            place: its file and line.
+            inner: where in there, for the message; empty parts are omitted.
+        """
+        message = str(InputError(self.message, place=inner, remedy=self.remedy))
+        return Problem(level=self.level, message=message, place=place)
 
 
 def as_warning(entry: LedgerEntry) -> Problem:

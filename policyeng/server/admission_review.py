@@ -17,6 +17,7 @@ from policyeng.models import (
     Operation,
     Origin,
     Outcome,
+    Problem,
     Unknown,
     lowered,
     relevant_entries,
@@ -45,7 +46,7 @@ from policyeng.sources.changes.what_if import build_unread
 from policyeng.sources.kubernetes.aso_resource import is_kept, is_unmanaged
 from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, get_inner, group_of, words
 from policyeng.sources.kubernetes.single_object import BesideSnapshot, is_checked
-from policyeng.sources.parsed import Placed, Refusal, format_value, kind_of
+from policyeng.sources.parsed import Placed, format_value, kind_of
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
@@ -229,13 +230,13 @@ def _build_changes(
     """
     read = current.read(document, known)
     entry = read.entry
-    if isinstance(entry, Refusal):
-        raise InputError(entry.message, place=(entry.pointer,), remedy=entry.remedy)
+    if isinstance(entry, Problem):
+        raise InputError(entry.message, place=(entry.place,), remedy=entry.remedy)
     if entry is None:
         return ReviewedObject()
     changes = tuple(_typed(entry, gone, current)) if _is_extensions(document) else (_replaced(entry),)
     fields = {fold_id(change.id): entry.fields for change in changes}
-    return ReviewedObject((), changes, fields, tuple(f"{pointer}: {message}" for pointer, message in read.remarks))
+    return ReviewedObject((), changes, fields, tuple(f"{each.place}: {each.message}" for each in read.remarks))
 
 
 def _read_old_object(document: JsonObject, known: str, current: BesideSnapshot) -> tuple[Change, ...]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from policyeng.facts.arm_casing import ENVELOPE, is_known_name, top_level_name
 from policyeng.facts.ids import types_of
 from policyeng.facts.letters import find_odd_letter
 from policyeng.facts.words import is_blank
 from policyeng.later import lazy_pattern
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.parsed import Placed, Refusal, format_value, keys_seen, kind_of
+from policyeng.sources.parsed import Placed, format_value, keys_seen, kind_of, refuse
 
 _CONNECTIONS = ("privateEndpointConnections",)
 #: By lower-case type, the members with lists of resources that are flattened, too.
@@ -124,7 +126,7 @@ _TOKEN = lazy_pattern(
 )
 
 
-def read_entry(entry: object, pointer: str) -> Placed | Refusal:
+def read_entry(entry: object, pointer: str) -> Placed | Problem:
     """Read one JSON value as an ARM resource.
 
     A missing `type` is derived from a full ARM id. If `properties` is missing, it is reported as unreadable.
@@ -132,39 +134,39 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     if isinstance(entry, dict) and _is_ordinary(entry):
         return Placed(entry, pointer)
     if not isinstance(entry, dict):
-        return Refusal(pointer, f"not an ARM resource: {kind_of(entry)} where an object should be", _SAVE_GET)
+        return refuse(pointer, f"not an ARM resource: {kind_of(entry)} where an object should be", _SAVE_GET)
     if not entry.keys() <= ENVELOPE and (other := _find_respelled_keys(entry)):
-        if isinstance(other, Refusal):
-            return other._replace(pointer=pointer + other.pointer)
+        if isinstance(other, Problem):
+            return replace(other, place=pointer + other.place)
         read = read_entry({other.get(key, key): value for key, value in entry.items()}, pointer)
-        if isinstance(read, Refusal):
+        if isinstance(read, Problem):
             return read
         fields = {f"/{name}": f"{pointer}/{escaped(key)}" for key, name in other.items()}
         return read._replace(fields={**fields, **read.fields})
     if "_" in "".join(entry):
         key = next(key for key in entry if "_" in key)
         message = f"not an ARM resource: keys such as `{shortened(key)}` are from the output of a command"
-        return Refusal(pointer, message, _SAVE_GET, is_ambiguous=has_arm_properties(entry))
+        return refuse(pointer, message, _SAVE_GET, "ambiguous" if has_arm_properties(entry) else "part")
     identity, kind = entry.get("id"), entry.get("type")
     if "limit" in entry and "unit" in entry and "properties" not in entry:
         remedy = "list quotas under `quotas` in a native snapshot, with their region"
-        return Refusal(pointer, "a quota or usage entry, not a resource", remedy, is_empty=True)
+        return refuse(pointer, "a quota or usage entry, not a resource", remedy, kind="empty")
     if not isinstance(identity, str) or not identity:
         return _refuse_without_id(entry, pointer)
     types = types_of(identity)
     for name, stated in (("type", kind), ("id", type_in_id(identity) if types else "")):
         if isinstance(stated, str) and not is_placeholder(stated) and (misspelt := describe_misspelt("type", stated)):
-            return Refusal(f"{pointer}/{name}", misspelt, "write it in ASCII, without spaces", is_ambiguous=True)
+            return refuse(f"{pointer}/{name}", misspelt, "write it in ASCII, without spaces", kind="ambiguous")
     if is_placeholder(identity) or is_placeholder(kind):
-        return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
+        return refuse(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
     if not types:
         if kind is None and "properties" not in entry:
             return _refuse_without_id(entry, pointer)
         message = f"`id` is not the full ARM id of a resource: `{shortened(identity)}`"
-        return Refusal(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
+        return refuse(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
     if kind is not None and not (isinstance(kind, str) and lowered(kind) in types):
         message = f"`id` has the type `{shortened(type_in_id(identity))}`, but `type` is {format_value(kind)}"
-        return Refusal(pointer, message, "correct the one that is wrong")
+        return refuse(pointer, message, "correct the one that is wrong")
     return _check_properties(entry if kind else {**entry, "type": type_in_id(identity)}, pointer)
 
 
@@ -197,12 +199,12 @@ def _is_ordinary(entry: JsonObject) -> bool:
 def with_top_level_names(entry: JsonObject) -> JsonObject:
     """Return an object with its resource keys in ARM's spelling, or unchanged if two keys have the same name."""
     other = {} if entry.keys() <= ENVELOPE else _find_respelled_keys(entry)
-    if not other or isinstance(other, Refusal):
+    if not other or isinstance(other, Problem):
         return entry
     return {other.get(key, key): value for key, value in entry.items()}
 
 
-def _find_respelled_keys(entry: JsonObject) -> dict[str, str] | Refusal:
+def _find_respelled_keys(entry: JsonObject) -> dict[str, str] | Problem:
     """Return the ARM spelling of each key that is spelled differently, or a refusal if two keys have the same name."""
     other: dict[str, str] = {}
     for key in entry:
@@ -212,7 +214,7 @@ def _find_respelled_keys(entry: JsonObject) -> dict[str, str] | Refusal:
         first = name if name in entry else next((one for one, known in other.items() if known == name), None)
         if first is not None:
             message = f"`{shortened(key)}` and `{shortened(first)}` are the same member: ARM ignores case in names"
-            return Refusal(f"/{escaped(key)}", message, "remove one of them", is_ambiguous=True)
+            return refuse(f"/{escaped(key)}", message, "remove one of them", kind="ambiguous")
         other[key] = name
     return other
 
@@ -276,33 +278,33 @@ def type_in_id(identity: str) -> str:
     return "/".join((named[0], *named[1::2]))
 
 
-def _refuse_without_id(entry: JsonObject, pointer: str) -> Refusal:
+def _refuse_without_id(entry: JsonObject, pointer: str) -> Problem:
     kind = entry.get("type")
     if is_placeholder(kind):
-        return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
+        return refuse(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
     if isinstance(kind, str):
         other = next((key for key in entry if lowered(key) == "resourceid"), "")
         remedy = f"rename `{other}` to `id`" if other else "add its full ARM `id`"
-        return Refusal(pointer, "a resource without `id`", remedy)
+        return refuse(pointer, "a resource without `id`", remedy)
     if "properties" in entry:
         message = "a request body or a part of a resource: `properties` without `id` and `type`"
-        return Refusal(pointer, message, _SAVE_GET)
+        return refuse(pointer, message, _SAVE_GET)
     message = f"not a resource, because it has neither `id` nor `type`: {keys_seen(entry) or 'an empty object'}"
-    return Refusal(pointer, message, _SAVE_GET, is_empty=True)
+    return refuse(pointer, message, _SAVE_GET, kind="empty")
 
 
-def _check_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
+def _check_properties(entry: JsonObject, pointer: str) -> Placed | Problem:
     properties = entry.get("properties")
     if isinstance(properties, dict):
         return nest_printed(entry, pointer) if is_printed_flat(entry["type"]) else Placed(entry, pointer)
     if properties is not None:
-        return Refusal(pointer, f"`properties` is {kind_of(properties)}, not an object", _SAVE_GET)
+        return refuse(pointer, f"`properties` is {kind_of(properties)}, not an object", _SAVE_GET)
     flat = [key for key in entry if key not in ENVELOPE]
     if flat and is_printed_flat(entry["type"]):
         return nest_printed(entry, pointer)
     if flat:
         message = f"a flattened listing: `{shortened(flat[0])}` is next to `id`, and `properties` is missing"
-        return Refusal(pointer, message, _SAVE_GET)
+        return refuse(pointer, message, _SAVE_GET)
     return Placed(entry, pointer, {"/properties": NO_PROPERTIES})
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from policyeng.facts.arm_casing import ENVELOPE
 from policyeng.facts.coverage import covered_by
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import looks_like_arm, read_entry
@@ -16,11 +16,11 @@ from policyeng.sources.parsed import (
     ALONE,
     ParsedDocument,
     Placed,
-    Refusal,
     Surroundings,
     kind_of,
     next_page,
     reading_of,
+    refuse,
 )
 
 SUMMARY = "ARM resources, alone, in a `value` list or in a bare list"
@@ -71,7 +71,7 @@ def _read_at(document: object, base: str) -> ParsedDocument:
         return _add_coverage(reading_of(_read_entries(document, base)))
     if not isinstance(document, dict):
         message = f"not an ARM response: {kind_of(document)} where an object or a list should be"
-        return ParsedDocument(refusals=(Refusal(base, message, "save the response of the REST API to GET"),))
+        return ParsedDocument(problems=(refuse(base, message, "save the response of the REST API to GET"),))
     example = None if looks_like_arm(document) else example_body(document)
     if example is not None:
         status, body = example
@@ -79,7 +79,7 @@ def _read_at(document: object, base: str) -> ParsedDocument:
     if _is_list(document):
         return _add_coverage(reading_of(_read_entries(document["value"], f"{base}/value"), next_page(document)))
     nothing = None if looks_like_arm(document) else _refuse_non_resource(document)
-    return reading_of([nothing._replace(pointer=base) if nothing else read_entry(document, base)])
+    return reading_of([replace(nothing, place=base) if nothing else read_entry(document, base)])
 
 
 def _add_coverage(reading: ParsedDocument) -> ParsedDocument:
@@ -90,7 +90,7 @@ def _add_coverage(reading: ParsedDocument) -> ParsedDocument:
     return replace(reading, covers=tuple(dict.fromkeys(shown)))
 
 
-def _read_entries(entries: list[object], base: str) -> Iterator[Placed | Refusal]:
+def _read_entries(entries: list[object], base: str) -> Iterator[Placed | Problem]:
     return (read_entry(entry, f"{base}/{index}") for index, entry in enumerate(entries))
 
 
@@ -110,23 +110,22 @@ def example_body(document: JsonObject) -> tuple[str, object] | None:
     return None
 
 
-def _refuse_non_resource(document: JsonObject) -> Refusal | None:
+def _refuse_non_resource(document: JsonObject) -> Problem | None:
     """Describe a response without a resource; return None if the document is not a response of ARM."""
     error = document.get("error")
     if isinstance(error, dict) and "code" in error:
         message = f"an error response (`{shortened(str(error['code']))}`), not a resource"
-        return Refusal("", message, "fix the request and save its response again")
+        return refuse("", message, "fix the request and save its response again")
     if not document.keys().isdisjoint(_KEY_BODIES):
-        return Refusal("", "a response with keys or tokens, not a resource", "leave it out", True)
+        return refuse("", "a response with keys or tokens, not a resource", "leave it out", "empty")
     if isinstance(document.get("status"), str) and document.keys() <= _STATUS_BODIES:
-        return Refusal(
-            "", "the status of an operation, not a resource", "save the resource when the operation is complete", True
-        )
+        remedy = "save the resource when the operation is complete"
+        return refuse("", "the status of an operation, not a resource", remedy, "empty")
     if isinstance(document.get("responses"), dict) and isinstance(document.get("parameters"), dict):
-        return Refusal(
-            "", "an example of the REST API whose responses have no body", "give an example with a body", True
+        return refuse(
+            "", "an example of the REST API whose responses have no body", "give an example with a body", "empty"
         )
     if isinstance(document.get("properties"), dict) and document.keys() <= ENVELOPE:
         refused = read_entry(document, "")
-        return refused if isinstance(refused, Refusal) else None
+        return refused if isinstance(refused, Problem) else None
     return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from policyeng.facts.ids import types_of
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.sources import azure_cli
 from policyeng.sources.arm_resource import has_arm_properties, is_placeholder
@@ -23,7 +23,7 @@ from policyeng.sources.azure_cli.converter import (
     convert_output,
     find_stated_id,
 )
-from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, kind_of, reading_of
+from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Surroundings, kind_of, reading_of, refuse
 
 SUMMARY = "the output of `az ml ... show` or `list`, as JSON or YAML"
 
@@ -47,7 +47,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Convert every entity of the output to an ARM resource."""
     if _is_failure(document):
         message = "the error of a command that failed, not its output"
-        return ParsedDocument(refusals=(Refusal("", message, "fix the command and save its output again"),))
+        return ParsedDocument(problems=(refuse("", message, "fix the command and save its output again"),))
     if not isinstance(document, list):
         return _read_entries([("", document)], around)
     return _read_entries([(f"/{index}", entry) for index, entry in enumerate(document)], around)
@@ -75,13 +75,13 @@ def _read_entries(entries: list[tuple[str, object]], around: Surroundings) -> Pa
 
 def _read_entry(
     entry: object, kind: CliDocumentKind | None, pointer: str, around: Surroundings
-) -> Iterator[Placed | Refusal]:
+) -> Iterator[Placed | Problem]:
     if not isinstance(entry, dict):
-        yield Refusal(pointer, f"not the output of `az ml`: {kind_of(entry)} where an object should be", _REMEDY)
+        yield refuse(pointer, f"not the output of `az ml`: {kind_of(entry)} where an object should be", _REMEDY)
     elif kind is None:
         yield _refuse_unknown(entry, pointer)
     elif is_placeholder(entry.get("id")):
-        yield Refusal(f"{pointer}/id", "`id` is a placeholder, not a value", "replace the placeholder with a value")
+        yield refuse(f"{pointer}/id", "`id` is a placeholder, not a value", "replace the placeholder with a value")
     else:
         # Kinds recognize an output by its `id`.
         output = {"id": "", **entry}
@@ -123,12 +123,12 @@ def _type_of(entry: JsonObject) -> str:
     return next(iter(types_of(stated)), "") if ML_PROVIDER in lowered(stated) else ""
 
 
-def _refuse_unknown(entry: JsonObject, pointer: str) -> Refusal:
+def _refuse_unknown(entry: JsonObject, pointer: str) -> Problem:
     arm_type = _type_of(entry)
     if not arm_type:
-        return Refusal(pointer, "not the output of `az ml`: no `id` of Azure Machine Learning", _REMEDY)
+        return refuse(pointer, "not the output of `az ml`: no `id` of Azure Machine Learning", _REMEDY)
     message = f"a `{shortened(arm_type)}`, which no policy checks in the output of `az ml`"
-    return Refusal(pointer, message, "leave it out", is_empty=True)
+    return refuse(pointer, message, "leave it out", kind="empty")
 
 
 def _is_failure(document: object) -> bool:

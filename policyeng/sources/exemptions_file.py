@@ -16,7 +16,7 @@ from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import Refusal, kind_of, problem_of, raise_errors, seen
+from policyeng.sources.parsed import kind_of, problem_of, raise_errors, refuse, seen
 from policyeng.sources.validation import read_fact
 
 DEFAULT_MAX_DAYS = 365
@@ -65,10 +65,13 @@ def read_exemptions(
     except InputError as error:
         return ExemptionsRead((), (problem_of(error),))
     exemptions, faults = _read_entries(document, timedelta(days=max_days))
-    pointers = [fault.pointer for fault in faults]
+    pointers = [fault.place for fault in faults]
     lines = lines_of(content, pointers) if places is None else [places.get(entry, (1, 1))[0] for entry in pointers]
-    placed = zip(faults, lines, strict=True)
-    return ExemptionsRead(exemptions, tuple(_make_problem(fault, f"{file}:{line}", document) for fault, line in placed))
+    problems = (
+        fault.located(f"{file}:{line}", _entry_name(fault.place, document))
+        for fault, line in zip(faults, lines, strict=True)
+    )
+    return ExemptionsRead(exemptions, tuple(problems))
 
 
 def exemptions_of(document: object, file: str, *, max_days: int = DEFAULT_MAX_DAYS) -> ExemptionsRead:
@@ -80,26 +83,23 @@ def exemptions_of(document: object, file: str, *, max_days: int = DEFAULT_MAX_DA
         max_days: the longest time from `createdAt` to `expiresAt`, in days.
     """
     exemptions, faults = _read_entries(document, timedelta(days=max_days))
-    return ExemptionsRead(
-        exemptions, tuple(_make_problem(fault, f"{file}:{fault.pointer}", document) for fault in faults)
-    )
+    problems = (fault.located(f"{file}:{fault.place}", _entry_name(fault.place, document)) for fault in faults)
+    return ExemptionsRead(exemptions, tuple(problems))
 
 
-def _read_entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...], list[Refusal]]:
+def _read_entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...], list[Problem]]:
     listed = document.get("exemptions") if isinstance(document, dict) else None
     if not isinstance(document, dict) or "exemptions" not in document:
         message = f"no `exemptions` in the file: {seen(document)}"
-        return (), [Refusal("", message, "start with `exemptions:` and list them below it")]
+        return (), [refuse("", message, "start with `exemptions:` and list them below it")]
     faults = [
-        Refusal(
-            f"/{escaped(key)}", f"unknown key `{shortened(key)}`{suggest_nearest(key, ['exemptions'])}", "remove it"
-        )
+        refuse(f"/{escaped(key)}", f"unknown key `{shortened(key)}`{suggest_nearest(key, ['exemptions'])}", "remove it")
         for key in document
         if key != "exemptions"
     ]
     if not isinstance(listed, list):
         message = f"`exemptions` is {kind_of(listed)}, not a list"
-        return (), [*faults, Refusal("/exemptions", message, "list the exemptions, each with a dash")]
+        return (), [*faults, refuse("/exemptions", message, "list the exemptions, each with a dash")]
     accepted: dict[str, Exemption] = {}
     for index, entry in enumerate(listed):
         pointer = f"/exemptions/{index}"
@@ -128,43 +128,37 @@ def _time_of(given: object, after: timedelta) -> object:
         return given
 
 
-def _find_faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collection[str]) -> Iterator[Refusal]:
+def _find_faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collection[str]) -> Iterator[Problem]:
     if exemption.id in ids:
-        yield Refusal(f"{pointer}/id", "an earlier exemption has the same `id`", "give each exemption its own `id`")
+        yield refuse(f"{pointer}/id", "an earlier exemption has the same `id`", "give each exemption its own `id`")
     for key, text in (("reason", exemption.reason), ("owner", exemption.owner), ("approvedBy", exemption.approved_by)):
         if not plain(text).strip():
-            yield Refusal(f"{pointer}/{key}", f"`{key}` is blank", f"give the {key}")
+            yield refuse(f"{pointer}/{key}", f"`{key}` is blank", f"give the {key}")
     people = (("owner", exemption.owner), ("approvedBy", exemption.approved_by))
     hidden = [(key, word) for key, text in people if (word := find_disguised_word(text))]
     for key, word in hidden:
         message = f"`{key}` has letters of another script that look like ASCII: `{shortened(ascii(word)[1:-1])}`"
-        yield Refusal(f"{pointer}/{key}", message, "write it in one script")
+        yield refuse(f"{pointer}/{key}", message, "write it in one script")
     if not hidden and same_person(exemption.owner, exemption.approved_by):
         message = f"`owner` and `approvedBy` are both `{shortened(plain(exemption.owner))}`"
-        yield Refusal(f"{pointer}/approvedBy", message, "let someone other than the owner approve it")
+        yield refuse(f"{pointer}/approvedBy", message, "let someone other than the owner approve it")
     if _PATTERN_SIGNS & set(exemption.policy):
         message = f"`policy` is not the exact id of one policy: `{shortened(exemption.policy)}`"
-        yield Refusal(f"{pointer}/policy", message, "write one exemption for each policy id")
+        yield refuse(f"{pointer}/policy", message, "write one exemption for each policy id")
     if not types_of(exemption.scope) or is_placeholder(exemption.scope) or "*" in exemption.scope:
-        yield Refusal(f"{pointer}/scope", f"`scope` is not an ARM id: `{shortened(exemption.scope)}`", _SCOPE_REMEDY)
+        yield refuse(f"{pointer}/scope", f"`scope` is not an ARM id: `{shortened(exemption.scope)}`", _SCOPE_REMEDY)
     yield from _find_period_faults(exemption, pointer, longest)
 
 
-def _find_period_faults(exemption: Exemption, pointer: str, longest: timedelta) -> Iterator[Refusal]:
+def _find_period_faults(exemption: Exemption, pointer: str, longest: timedelta) -> Iterator[Problem]:
     period = exemption.expires_at - exemption.created_at
     if period <= timedelta(0):
         message = "`expiresAt` is not after `createdAt`"
-        yield Refusal(f"{pointer}/expiresAt", message, "give a later `expiresAt`")
+        yield refuse(f"{pointer}/expiresAt", message, "give a later `expiresAt`")
     elif period > longest:
         message = f"`expiresAt` is more than {longest.days} days after `createdAt`"
         remedy = f"let it expire within {longest.days} days and renew it, or raise `max_exemption_days`"
-        yield Refusal(f"{pointer}/expiresAt", message, remedy)
-
-
-def _make_problem(fault: Refusal, place: str, document: object) -> Problem:
-    return problem_of(
-        InputError(fault.message, place=(place, _entry_name(fault.pointer, document)), remedy=fault.remedy)
-    )
+        yield refuse(f"{pointer}/expiresAt", message, remedy)
 
 
 def _entry_name(pointer: str, document: object) -> str:

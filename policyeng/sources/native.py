@@ -22,6 +22,7 @@ from policyeng.models import (
     Metric,
     Model,
     Principal,
+    Problem,
     Quota,
     lowered,
     name_in_json,
@@ -35,13 +36,14 @@ from policyeng.sources.parsed import (
     Noun,
     ParsedDocument,
     Placed,
-    Refusal,
     Stated,
     Surroundings,
     format_value,
     kind_of,
     limit_refusals,
     reading_of,
+    refuse,
+    remark,
 )
 from policyeng.sources.validation import read_fact
 
@@ -86,17 +88,17 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     """Read a native snapshot; only the parts that are wrong are refused, each with its pointer."""
     if not isinstance(document, dict):
         message = f"not a native snapshot: {kind_of(document)} where an object should be"
-        return ParsedDocument(refusals=(Refusal("", message, "add `snapshotVersion`: 1"),))
+        return ParsedDocument(problems=(refuse("", message, "add `snapshotVersion`: 1"),))
     refusals = list(limit_refusals(_unknown_keys(document)))
     version = document.get("snapshotVersion")
     if type(version) is not int or version != 1:
         message = f"`snapshotVersion` is {format_value(version)}; only version 1 is supported"
-        return ParsedDocument(refusals=(Refusal("/snapshotVersion" if version else "", message, "set it to 1"),))
+        return ParsedDocument(problems=(refuse("/snapshotVersion" if version else "", message, "set it to 1"),))
     header, faults = read_fact(_SnapshotHeader, {key: document[key] for key in _HEADER_KEYS if key in document}, "")
     stated = list(limit_refusals(_read_collections(document)))
     reading = reading_of(_read_resources(document))
     covers = list(limit_refusals(_covers(document, reading)))
-    refusals += [*faults, *reading.refusals, *(entry for entry in (*covers, *stated) if isinstance(entry, Refusal))]
+    refusals += [*faults, *reading.refusals, *(entry for entry in (*covers, *stated) if isinstance(entry, Problem))]
     return replace(
         reading,
         stated=tuple(entry for entry in stated if isinstance(entry, Stated)),
@@ -104,12 +106,11 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
         taken_at=header.taken_at if header else None,
         incomplete=header.incomplete if header else (),
         covers=tuple(dict.fromkeys(entry for entry in covers if isinstance(entry, str))),
-        remarks=tuple(_find_misspelled(document)),
-        refusals=tuple(refusals),
+        problems=(*refusals, *_find_misspelled(document)),
     )
 
 
-def _covers(document: JsonObject, reading: ParsedDocument) -> Iterator[str | Refusal]:
+def _covers(document: JsonObject, reading: ParsedDocument) -> Iterator[str | Problem]:
     """Yield what a snapshot covers: its `covers`, else all of `LISTED` if it has resources; and what these imply."""
     if "covers" in document:
         entries, refusals = _read_list(document, "covers")
@@ -125,10 +126,10 @@ def _covers(document: JsonObject, reading: ParsedDocument) -> Iterator[str | Ref
         yield from covered_by((one for one in every if lowered(one["type"]) not in SPELLED), is_list=False)
 
 
-def _refuse_coverage(entry: object, pointer: str) -> Refusal:
+def _refuse_coverage(entry: object, pointer: str) -> Problem:
     """Return why an entry of `covers` is not valid."""
     if not isinstance(entry, str):
-        return Refusal(pointer, f"an entry of `covers` is {kind_of(entry)}, not a string", _ENTRY)
+        return refuse(pointer, f"an entry of `covers` is {kind_of(entry)}, not a string", _ENTRY)
     kind, found, scope = entry.partition(" at ")
     named = parse_entry(f"{kind} at /")
     if found and named and scope.startswith("/"):
@@ -142,47 +143,47 @@ def _refuse_coverage(entry: object, pointer: str) -> Refusal:
         message, remedy = f"`{shortened(kind)}` is not an ARM type{close}", "include its namespace"
     else:
         message, remedy = f"`{shortened(entry)}` does not state what is covered and where", _ENTRY
-    return Refusal(pointer, message, remedy)
+    return refuse(pointer, message, remedy)
 
 
-def _find_misspelled(document: JsonObject) -> Iterator[tuple[str, str]]:
+def _find_misspelled(document: JsonObject) -> Iterator[Problem]:
     """Yield a remark for each type in `covers` that is probably misspelled."""
     seen = set[str]()
     for index, entry in enumerate(_read_list(document, "covers")[0]):
         covered = parse_entry(entry) if isinstance(entry, str) else None
         if covered and covered.kind not in seen and (close := similar_type(covered.kind)):
-            yield f"/covers/{index}", f"no policy looks up `{covered.kind}`; did you mean `{close}`"
+            yield remark(f"/covers/{index}", f"no policy looks up `{covered.kind}`; did you mean `{close}`")
         seen.add(covered.kind if covered else "")
 
 
-def _unknown_keys(document: JsonObject) -> Iterator[Refusal]:
+def _unknown_keys(document: JsonObject) -> Iterator[Problem]:
     for key in document:
         if key not in _KEYS:
             message = f"unknown key `{shortened(key)}`{suggest_nearest(key, _KEYS)}"
             known = ", ".join(f"`{name}`" for name in _KEYS)
-            yield Refusal(f"/{escaped(key)}", message, f"the known keys are {known}")
+            yield refuse(f"/{escaped(key)}", message, f"the known keys are {known}")
 
 
-def _read_list(document: JsonObject, key: str) -> tuple[list[object], tuple[Refusal, ...]]:
+def _read_list(document: JsonObject, key: str) -> tuple[list[object], tuple[Problem, ...]]:
     value = document.get(key, [])
     if isinstance(value, list):
         return value, ()
-    return [], (Refusal(f"/{key}", f"`{key}` is {kind_of(value)}, not a list", f"give `{key}` as a list"),)
+    return [], (refuse(f"/{key}", f"`{key}` is {kind_of(value)}, not a list", f"give `{key}` as a list"),)
 
 
-def _read_resources(document: JsonObject) -> Iterator[Placed | Refusal]:
+def _read_resources(document: JsonObject) -> Iterator[Placed | Problem]:
     entries, refusals = _read_list(document, "resources")
     yield from refusals
     for index, entry in enumerate(entries):
         pointer = f"/resources/{index}"
         named = with_top_level_names(entry) if isinstance(entry, dict) else {}
         if named.get("id") and not named.get("type"):
-            yield Refusal(pointer, "a resource without `type`", "add its ARM `type`")
+            yield refuse(pointer, "a resource without `type`", "add its ARM `type`")
         else:
             yield read_entry(entry, pointer)
 
 
-def _read_collections(document: JsonObject) -> Iterator[Stated | Refusal]:
+def _read_collections(document: JsonObject) -> Iterator[Stated | Problem]:
     for collection, model in _COLLECTIONS.items():
         entries, refusals = _read_list(document, collection)
         yield from refusals
@@ -194,22 +195,22 @@ def _read_collections(document: JsonObject) -> Iterator[Stated | Refusal]:
             yield from faults if faults or noun is None else (Stated(collection, noun, pointer),)
 
 
-def _find_evidence_faults(evidence: Evidence, pointer: str) -> Iterator[Refusal]:
+def _find_evidence_faults(evidence: Evidence, pointer: str) -> Iterator[Problem]:
     texts = {"for": evidence.for_, "statement": evidence.statement, "givenBy": evidence.given_by}
     for key, text in texts.items():
         if not plain(text).strip():
-            yield Refusal(f"{pointer}/{key}", f"`{key}` is blank", f"give `{key}`")
+            yield refuse(f"{pointer}/{key}", f"`{key}` is blank", f"give `{key}`")
     if word := find_disguised_word(evidence.given_by):
         message = f"`givenBy` has letters of another script that look like ASCII: `{shortened(ascii(word)[1:-1])}`"
-        yield Refusal(f"{pointer}/givenBy", message, "write it in one script")
+        yield refuse(f"{pointer}/givenBy", message, "write it in one script")
     if evidence.scope != WHOLE_SNAPSHOT and segments(evidence.scope) is None:
         message = f"`scope` is not an ARM id: `{shortened(evidence.scope)}`"
-        yield Refusal(
+        yield refuse(
             f"{pointer}/scope", message, "write the id of a scope or a resource, or `-` for the whole snapshot"
         )
     period = evidence.expires_at - evidence.given_at
     if period <= timedelta(0):
-        yield Refusal(f"{pointer}/expiresAt", "`expiresAt` is not after `givenAt`", "give a later `expiresAt`")
+        yield refuse(f"{pointer}/expiresAt", "`expiresAt` is not after `givenAt`", "give a later `expiresAt`")
     elif period > LONGEST:
         message = f"`expiresAt` is more than {LONGEST.days} days after `givenAt`"
-        yield Refusal(f"{pointer}/expiresAt", message, f"let it expire within {LONGEST.days} days and renew it")
+        yield refuse(f"{pointer}/expiresAt", message, f"let it expire within {LONGEST.days} days and renew it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from operator import attrgetter
 from typing import Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -21,6 +22,7 @@ from policyeng.models import (
     JsonObject,
     Metric,
     Origin,
+    PartKind,
     Principal,
     Problem,
     Quota,
@@ -145,21 +147,14 @@ class Changing(NamedTuple):
     pointer: str
 
 
-class Refusal(NamedTuple):
-    """A part of a document that cannot be read.
+def refuse(pointer: str, message: str, remedy: str = "", kind: PartKind = "part") -> Problem:
+    """Return the refusal of a part of a document that cannot be read; the whole document has an empty pointer."""
+    return Problem(level="error", message=message, place=pointer, kind=kind, remedy=remedy)
 
-    Attributes:
-        pointer: JSON Pointer in the file; empty for the complete document.
-        is_empty: the part is understood and contains nothing to check; only a warning if the user did not name
-            the file.
-        is_ambiguous: the part can be read in two ways; an error even if the user did not name the file.
-    """
 
-    pointer: str
-    message: str
-    remedy: str = ""
-    is_empty: bool = False
-    is_ambiguous: bool = False
+def remark(pointer: str, message: str) -> Problem:
+    """Return a warning about a part of a document, such as an unknown key."""
+    return Problem(level="warning", message=message, place=pointer, kind="part")
 
 
 class ParsedDocument(Struct, frozen=True):
@@ -170,8 +165,7 @@ class ParsedDocument(Struct, frozen=True):
         incomplete: what is missing according to the document, one line each.
         covers: `TYPE at ID` for each list of resources that the document contains completely.
         truncated: why the document is not its complete list; empty if it is complete.
-        refusals: the parts that could not be read; they do not affect other parts.
-        remarks: warnings about the document by JSON Pointer, such as an unknown key.
+        problems: refusals of the parts that could not be read, which do not affect other parts, and remarks.
         nothing: why the document, though understood, contains nothing to check; empty if it does.
         movable: the beginning of ids that the document does not state itself. If another resource already has such an
             id, the ids of the resources below it change.
@@ -188,14 +182,23 @@ class ParsedDocument(Struct, frozen=True):
     incomplete: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
     truncated: str = ""
-    refusals: tuple[Refusal, ...] = ()
-    remarks: tuple[tuple[str, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
     nothing: str = ""
     movable: str = ""
     linked: tuple[str, ...] = ()
     states_changes: bool = False
     changes: tuple[Changing, ...] = ()
     unchanged: frozenset[str] = frozenset()
+
+    @property
+    def refusals(self) -> tuple[Problem, ...]:
+        """The parts that could not be read."""
+        return tuple(problem for problem in self.problems if problem.level == "error")
+
+    @property
+    def remarks(self) -> tuple[Problem, ...]:
+        """The other problems."""
+        return tuple(problem for problem in self.problems if problem.level == "warning")
 
 
 class Surroundings(Struct, frozen=True):
@@ -264,32 +267,31 @@ def move_pointers(reading: ParsedDocument, base: str) -> ParsedDocument:
         stated=tuple(stated._replace(pointer=base + stated.pointer) for stated in reading.stated),
         changes=tuple(changing._replace(pointer=base + changing.pointer) for changing in reading.changes),
         unchanged=frozenset(base + pointer for pointer in reading.unchanged),
-        refusals=tuple(refusal._replace(pointer=base + refusal.pointer) for refusal in reading.refusals),
-        remarks=tuple((base + pointer, message) for pointer, message in reading.remarks),
+        problems=tuple(replace(problem, place=base + problem.place) for problem in reading.problems),
     )
 
 
-def reading_of(entries: Iterable[Placed | Refusal], truncated: str = "") -> ParsedDocument:
+def reading_of(entries: Iterable[Placed | Problem], truncated: str = "") -> ParsedDocument:
     """Separate entries into resources and refusals; adjacent refusals for the same reason become one."""
     placed: list[Placed] = []
     refused = _group_refusals(_refusals_of(entries, placed))
-    return ParsedDocument(resources=tuple(placed), truncated=truncated, refusals=refused)
+    return ParsedDocument(resources=tuple(placed), truncated=truncated, problems=refused)
 
 
-def _refusals_of(entries: Iterable[Placed | Refusal], placed: list[Placed]) -> Iterator[Refusal]:
+def _refusals_of(entries: Iterable[Placed | Problem], placed: list[Placed]) -> Iterator[Problem]:
     """Yield refusals one by one, because there may be millions, and append the other entries to a list."""
     for entry in entries:
-        if isinstance(entry, Refusal):
+        if isinstance(entry, Problem):
             yield entry
         else:
             placed.append(entry)
 
 
-def limit_refusals(entries: Iterable[_Entry | Refusal]) -> Iterator[_Entry | Refusal]:
+def limit_refusals(entries: Iterable[_Entry | Problem]) -> Iterator[_Entry | Problem]:
     """Yield entries with at most `MAX_REFUSALS` refusals; a last refusal states how many were omitted."""
     refused = 0
     for entry in entries:
-        if isinstance(entry, Refusal):
+        if isinstance(entry, Problem):
             refused += 1
             if refused > MAX_REFUSALS:
                 continue
@@ -334,10 +336,10 @@ def seen(document: object) -> str:
     return kind_of(document) if document != [] else "an empty list"
 
 
-def _group_refusals(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
-    joined: list[Refusal] = []
+def _group_refusals(refusals: Iterable[Problem]) -> tuple[Problem, ...]:
+    joined: list[Problem] = []
     left_out = 0
-    for _, neighbours in groupby(refusals, key=lambda refusal: refusal[1:]):
+    for _, neighbours in groupby(refusals, key=attrgetter("message", "remedy", "kind")):
         first = next(neighbours)
         others = sum(1 for _ in neighbours)  # noqa: B031  # each group is read once, in parts
         if len(joined) == MAX_REFUSALS:
@@ -345,14 +347,14 @@ def _group_refusals(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
             continue
         if others:
             next_ones = "one" if others == 1 else str(others)
-            first = first._replace(message=f"{first.message} (same for the next {next_ones})")
+            first = replace(first, message=f"{first.message} (same for the next {next_ones})")
         joined.append(first)
     return (*joined, *_refuse_omitted(left_out))
 
 
-def _refuse_omitted(count: int) -> Iterator[Refusal]:
+def _refuse_omitted(count: int) -> Iterator[Problem]:
     if count:
-        yield Refusal("", f"{count} more parts of the document cannot be read", "correct the earlier ones first")
+        yield refuse("", f"{count} more parts of the document cannot be read", "correct the earlier ones first")
 
 
 class Loaded(NamedTuple):
@@ -393,9 +395,7 @@ class Loaded(NamedTuple):
 
 def problem_of(error: InputError, level: Literal["error", "warning"] = "error") -> Problem:
     """Convert an error to a problem: the first place becomes its place, the rest goes into the message."""
-    place, inner = error.place[:1], error.place[1:]
-    message = str(InputError(error.message, place=inner, remedy=error.remedy))
-    return Problem(level=level, message=message, place="".join(place))
+    return Problem(level=level, message=error.message, kind="part", remedy=error.remedy).located(*error.place or ("",))
 
 
 def raise_errors(problems: Iterable[Problem]) -> None:

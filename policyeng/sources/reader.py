@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -37,7 +37,7 @@ from policyeng.sources.discovery import (
     refuse_text,
 )
 from policyeng.sources.merge import joined
-from policyeng.sources.parsed import Loaded, Refusal, Surroundings, move_pointers, problem_of, raise_errors
+from policyeng.sources.parsed import Loaded, Surroundings, move_pointers, raise_errors
 from policyeng.sources.references import (
     drop_superseded,
     find_homes,
@@ -202,32 +202,31 @@ _GENERAL_FORMATS = ("arm-template", "arm-rest", "resource-graph")
 
 
 def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem | LedgerEntry]:
-    """Yield the refusals and remarks of a document, and why it contains nothing to check."""
+    """Yield why a document contains nothing to check, and its problems, errors first."""
     reading = document.reading
     empty = not (reading.resources or reading.stated or reading.changes)
     if reading.nothing:
         yield LedgerEntry(place=document.file, reason=reading.nothing, relevant=False)
-    for refusal in reading.refusals:
-        is_unrelated = refusal.is_empty or _is_unrelated(part, refusal)
-        harmless = part.named.found and is_unrelated and not refusal.is_ambiguous
+    for problem in (*reading.refusals, *reading.remarks):
+        is_empty = problem.kind == "empty"
+        harmless = (
+            problem.level == "error"
+            and part.named.found
+            and (is_empty or _is_unrelated(part, problem))
+            and problem.kind != "ambiguous"
+        )
         if harmless and empty:
-            is_relevant = not refusal.is_empty and mentions_machine_learning(json.dumps(part.document).encode())
-            yield LedgerEntry(place=document.file, reason=refusal.message, relevant=is_relevant)
+            is_relevant = not is_empty and mentions_machine_learning(json.dumps(part.document).encode())
+            yield LedgerEntry(place=document.file, reason=problem.message, relevant=is_relevant)
         else:
-            yield _make_problem(document, refusal, "warning" if harmless else "error")
-    for pointer, message in reading.remarks:
-        yield _make_problem(document, Refusal(pointer, message), "warning")
+            place = f"{document.file}:{document.text.places([problem.place])[0][0]}"
+            yield (replace(problem, level="warning") if harmless else problem).located(place, problem.place)
 
 
-def _is_unrelated(part: DetectedDocument, refusal: Refusal) -> bool:
+def _is_unrelated(part: DetectedDocument, problem: Problem) -> bool:
     """Check whether a refused part is not about Azure Machine Learning, in a format for all of Azure."""
-    pointer = refusal.pointer.removeprefix(part.pointer)
+    pointer = problem.place.removeprefix(part.pointer)
     return part.name in _GENERAL_FORMATS and is_something_else(part.document, pointer)
-
-
-def _make_problem(document: Loaded, refusal: Refusal, level: Literal["error", "warning"]) -> Problem:
-    place = f"{document.file}:{document.text.places([refusal.pointer])[0][0]}"
-    return problem_of(InputError(refusal.message, place=(place, refusal.pointer), remedy=refusal.remedy), level)
 
 
 #: What `load_snapshot` reads: a path, or the parsed content of a document in any of the formats.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from policyeng.errors import InputError
 from policyeng.facts.arm_casing import ENVELOPE, top_level_name
 from policyeng.facts.ids import types_of
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
 from policyeng.sources.arm_resource import read_entry, with_top_level_names
@@ -20,11 +20,11 @@ from policyeng.sources.parsed import (
     ALONE,
     ParsedDocument,
     Placed,
-    Refusal,
     Surroundings,
     keys_seen,
     kind_of,
     reading_of,
+    refuse,
 )
 
 SUMMARY = "rows of Azure Resource Graph, from `az graph query` or the REST API"
@@ -72,7 +72,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     table = body if isinstance(body, list) else body.get("data") if isinstance(body, dict) else None
     if not isinstance(table, list | dict):
         message = f"not rows of Azure Resource Graph: {kind_of(table)} where a list or a table should be"
-        return ParsedDocument(refusals=(Refusal(base, message, "give the output of `az graph query -o json`"),))
+        return ParsedDocument(problems=(refuse(base, message, "give the output of `az graph query -o json`"),))
     rows = list(_iterate_rows(table, base if isinstance(body, list) else f"{base}/data"))
     if not rows:
         return ParsedDocument(nothing="a query without results", truncated=_why_truncated(body, 0))
@@ -144,14 +144,14 @@ def _iterate_rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_Q
         yield _QueryRow({str(name): cell for name, cell in zip(names, cells, strict=True)}, place, fields)
 
 
-def _read_row(row: _QueryRow) -> Placed | Refusal:
+def _read_row(row: _QueryRow) -> Placed | Problem:
     if not isinstance(row.value, dict):
         message = f"not a row of a query: {kind_of(row.value)} where an object, or as many cells as columns, should be"
-        return Refusal(row.pointer, message, "give the output of `az graph query -o json`")
+        return refuse(row.pointer, message, "give the output of `az graph query -o json`")
     columns = with_top_level_names(row.value)
     if not isinstance(columns.get("id"), str) or not columns["id"]:
         seen = keys_seen(row.value) or "no column"
-        return Refusal(row.pointer, f"a row without `id`, so its resource is not known: {seen}", _PROJECT)
+        return refuse(row.pointer, f"a row without `id`, so its resource is not known: {seen}", _PROJECT)
     # The service writes a missing value as an empty string.
     resource = {
         key: unfolded
@@ -159,7 +159,7 @@ def _read_row(row: _QueryRow) -> Placed | Refusal:
         if top_level_name(key) in ENVELOPE and (unfolded := _parse_cell(key, value)) not in (None, "")
     }
     read = read_entry(resource, row.pointer)
-    if isinstance(read, Refusal):
+    if isinstance(read, Problem):
         return read
     missing = {
         f"/{key}": f"the query left out the column `{key}`; {_PROJECT}" for key in _COLUMNS if key not in columns

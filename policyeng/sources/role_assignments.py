@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, Problem
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import is_placeholder, read_entry
-from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, next_page, reading_of
+from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Surroundings, next_page, reading_of, refuse
 
 SUMMARY = "role assignments and definitions from `az role ... list`, and custom roles"
 
@@ -96,7 +96,7 @@ def _form_of(entry: object) -> str | None:
     return None
 
 
-def _read(entry: object, pointer: str) -> Placed | Refusal:
+def _read(entry: object, pointer: str) -> Placed | Problem:
     form = _form_of(entry)
     if form is None or not isinstance(entry, dict):
         return read_entry(entry, pointer)
@@ -107,22 +107,22 @@ def _read(entry: object, pointer: str) -> Placed | Refusal:
         for key in entry:
             if (first := names.setdefault(key.lower(), key)) != key:
                 message = f"`{shortened(key)}` and `{shortened(first)}` are the same member"
-                return Refusal(f"{pointer}/{escaped(key)}", message, "remove one of them", is_ambiguous=True)
+                return refuse(f"{pointer}/{escaped(key)}", message, "remove one of them", kind="ambiguous")
         return _read_definition(_convert_written(entry), pointer)
     if form == "body":
         return _read_definition({"type": _DEFINITION, "name": entry.get("name"), **entry["properties"]}, pointer)
     return _read_definition(entry, pointer)
 
 
-def _read_assignment(entry: JsonObject, pointer: str) -> Placed | Refusal:
+def _read_assignment(entry: JsonObject, pointer: str) -> Placed | Problem:
     for key in ("id", *_ASSIGNMENT_KEYS):
         if not isinstance(entry.get(key), str) or not entry[key]:
-            return Refusal(pointer, f"a role assignment without `{key}`", f"add `{key}` as a string")
+            return refuse(pointer, f"a role assignment without `{key}`", f"add `{key}` as a string")
     properties = {key: entry[key] for key in _ASSIGNMENT_KEYS}
     properties |= {key: entry[key] for key in _MORE_ASSIGNMENT_KEYS if entry.get(key) is not None}
     resource = {"id": entry["id"], "name": entry.get("name"), "type": _ASSIGNMENT, "properties": properties}
     read = read_entry(resource, pointer)
-    if isinstance(read, Refusal) or "principalType" in properties:
+    if isinstance(read, Problem) or "principalType" in properties:
         return read
     return read._replace(unreadable={"/properties/principalType": "the list does not state the type of the principal"})
 
@@ -142,17 +142,17 @@ def _convert_written(entry: JsonObject) -> JsonObject:
     }
 
 
-def _read_definition(entry: JsonObject, pointer: str) -> Placed | Refusal:
+def _read_definition(entry: JsonObject, pointer: str) -> Placed | Problem:
     name, scopes, permissions = entry.get("roleName"), entry.get("assignableScopes"), entry.get("permissions")
     if not isinstance(name, str) or not name:
-        return Refusal(pointer, "a role definition without a role name", "give it a name")
+        return refuse(pointer, "a role definition without a role name", "give it a name")
     if not _are_texts(scopes) or not scopes:
         message = f"the role definition `{shortened(name)}` has no list of assignable scopes"
-        return Refusal(pointer, message, "give `AssignableScopes` as a list of ARM ids")
+        return refuse(pointer, message, "give `AssignableScopes` as a list of ARM ids")
     allowed = [_permission(part) for part in permissions] if isinstance(permissions, list) else [None]
     if None in allowed:
         message = f"the role definition `{shortened(name)}` has actions that are not lists of strings"
-        return Refusal(pointer, message, "give `Actions`, `NotActions`, `DataActions`, `NotDataActions` as lists")
+        return refuse(pointer, message, "give `Actions`, `NotActions`, `DataActions`, `NotDataActions` as lists")
     properties = {
         "roleName": name,
         "type": _role_type(entry),
@@ -167,13 +167,13 @@ def _read_definition(entry: JsonObject, pointer: str) -> Placed | Refusal:
     return _place_definition(resource, pointer, given_id=bool(entry.get("id")))
 
 
-def _place_definition(resource: JsonObject, pointer: str, *, given_id: bool) -> Placed | Refusal:
+def _place_definition(resource: JsonObject, pointer: str, *, given_id: bool) -> Placed | Problem:
     """Place a role definition; a placeholder among its scopes, which may not exist yet, makes only these unreadable."""
     scopes = resource["properties"]["assignableScopes"]
     placeholder = next((scope for scope in scopes if is_placeholder(scope)), None)
     if placeholder is not None and not given_id and not resource["id"].startswith("/"):
         message = f"a role template: its scope `{shortened(placeholder)}` is a placeholder"
-        return Refusal(pointer, message, "replace the placeholder", is_empty=True)
+        return refuse(pointer, message, "replace the placeholder", kind="empty")
     if placeholder is None or given_id:
         return read_entry(resource, pointer)
     return Placed(resource, pointer, {_SCOPES: f"`{shortened(placeholder)}` contains a placeholder"})

@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policyeng.errors import InputError, UsageError
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, Refusal, kind_of, seen
+from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, kind_of, refuse, seen
 from policyeng.sources.text import read_text
 
 
@@ -72,7 +72,7 @@ def parameters_of(document: object, file: str) -> dict[str, object]:
         InputError: the document is not a parameter file.
     """
     if twice := next(find_twice(document), None):
-        raise InputError(twice.message, place=(file, twice.pointer), remedy=twice.remedy)
+        raise InputError(twice.message, place=(file, twice.place), remedy=twice.remedy)
     inner = document.get("parameters", document) if isinstance(document, Mapping) else None
     if isinstance(document, Mapping) and "parameters" in document and inner is None:
         return {}
@@ -228,7 +228,7 @@ _PARTS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def find_twice(template: object, pointer: str = "") -> Iterator[Refusal]:
+def find_twice(template: object, pointer: str = "") -> Iterator[Problem]:
     """Yield each member of a template or a parameter file that is there twice, because ARM ignores case in names.
 
     Properties of resources, and values of variables, are not looked into: their names can be the user's.
@@ -241,7 +241,7 @@ def find_twice(template: object, pointer: str = "") -> Iterator[Refusal]:
             first = names.setdefault(lowered(key), key)
             if first != key:
                 message = f"`{shortened(key)}` and `{shortened(first)}` are the same member: ARM ignores case in names"
-                yield Refusal(f"{place}/{escaped(key)}", message, "remove one of them", is_ambiguous=True)
+                yield refuse(f"{place}/{escaped(key)}", message, "remove one of them", kind="ambiguous")
         inner = _PARTS.get(part, {})
         members = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
         for key, below in members:
@@ -281,9 +281,8 @@ def with_embedded(document: Loaded, format_name: str) -> Loaded:
     more = replace(
         reading,
         resources=(*reading.resources, *(placed for each in inner for placed in each.resources)),
-        refusals=(*reading.refusals, *(refusal for each in inner for refusal in each.refusals)),
+        problems=(*reading.problems, *(problem for each in inner for problem in each.problems)),
         incomplete=(*reading.incomplete, *(line for each in inner for line in each.incomplete)),
-        remarks=(*reading.remarks, *(remark for each in inner for remark in each.remarks)),
     )
     return document._replace(reading=more)
 
@@ -316,10 +315,9 @@ def _move_to_document(reading: ParsedDocument, carrier: Placed) -> ParsedDocumen
             )
             for placed in reading.resources
         ),
-        refusals=tuple(
-            refusal._replace(pointer=_pointer_in_document(carrier, refusal.pointer)) for refusal in reading.refusals
+        problems=tuple(
+            replace(problem, place=_pointer_in_document(carrier, problem.place)) for problem in reading.problems
         ),
-        remarks=tuple((_pointer_in_document(carrier, pointer), message) for pointer, message in reading.remarks),
     )
 
 

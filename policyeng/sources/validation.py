@@ -12,10 +12,11 @@ from msgspec.structs import fields
 
 from policyeng.errors import suggest_nearest
 from policyeng.later import lazy_pattern
+from policyeng.models import Problem
 from policyeng.models.base import AwareDatetime, Model, name_in_json
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.parsed import Refusal
+from policyeng.sources.parsed import refuse
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -27,7 +28,7 @@ ZONED = "write it with a time zone, such as `2026-11-01T00:00:00Z`"
 _DIGITS = lazy_pattern(r"[-+]?[0-9.]+")
 
 
-def read_fact(model: type[M], value: object, pointer: str) -> tuple[M | None, tuple[Refusal, ...]]:
+def read_fact(model: type[M], value: object, pointer: str) -> tuple[M | None, tuple[Problem, ...]]:
     """Return what `validated` does, for models whose limits msgspec has, too.
 
     Most values are valid, and loading pydantic takes longer than a small check. Only pydantic accepts words in other
@@ -39,7 +40,7 @@ def read_fact(model: type[M], value: object, pointer: str) -> tuple[M | None, tu
         return validated(model, value, pointer)
 
 
-def validated(model: type[M], value: object, pointer: str) -> tuple[M | None, tuple[Refusal, ...]]:
+def validated(model: type[M], value: object, pointer: str) -> tuple[M | None, tuple[Problem, ...]]:
     """Return the value as the model, or None and the faults; the validation is strict (no number from a string).
 
     Args:
@@ -58,11 +59,11 @@ def validated(model: type[M], value: object, pointer: str) -> tuple[M | None, tu
         return None, tuple(_convert_fault(model, details, pointer) for details in error.errors(include_url=False))
 
 
-def _times_as_digits(model: type[Model], value: object, pointer: str) -> tuple[Refusal, ...]:
+def _times_as_digits(model: type[Model], value: object, pointer: str) -> tuple[Problem, ...]:
     if not isinstance(value, Mapping):
         return ()
     return tuple(
-        Refusal(f"{pointer}/{name}", f"`{name}` is not a time: `{shortened(value[name])}`", ZONED)
+        refuse(f"{pointer}/{name}", f"`{name}` is not a time: `{shortened(value[name])}`", ZONED)
         for name in _time_names(model)
         if isinstance(value.get(name), str) and _DIGITS.fullmatch(value[name])
     )
@@ -74,25 +75,25 @@ def _time_names(model: type[Model]) -> tuple[str, ...]:
     return tuple(name_in_json(name) for name, hint in hints if AwareDatetime in (hint, *getattr(hint, "__args__", ())))
 
 
-def _convert_fault(model: type[Model], details: ErrorDetails, pointer: str) -> Refusal:
+def _convert_fault(model: type[Model], details: ErrorDetails, pointer: str) -> Problem:
     place = "".join(f"/{escaped(part)}" for part in details["loc"])
     name = str(details["loc"][-1]) if details["loc"] else ""
     kind, given = details["type"], details["input"]
     if kind == "unexpected_keyword_argument":
         known = _names_at(model, details["loc"][:-1])
-        return Refusal(
+        return refuse(
             pointer + place,
             f"unknown key `{shortened(name)}`{suggest_nearest(name, known)}",
             f"the known keys are {_join_names(known)}",
         )
     if kind == "missing":
-        return Refusal(pointer + place.removesuffix(f"/{escaped(name)}"), f"`{name}` is missing", f"add `{name}`")
+        return refuse(pointer + place.removesuffix(f"/{escaped(name)}"), f"`{name}` is missing", f"add `{name}`")
     if kind in ("timezone_aware", "datetime_parsing", "datetime_from_date_parsing", "datetime_type"):
         why = "has no time zone" if kind == "timezone_aware" else "is not a time"
-        return Refusal(pointer + place, f"`{name}` {why}: {_show_value(given)}", ZONED)
+        return refuse(pointer + place, f"`{name}` {why}: {_show_value(given)}", ZONED)
     what = f"`{name}`" if name else "the document"
     expected = details["msg"].removeprefix("Input should be ").replace("'", "`")
-    return Refusal(pointer + place, f"{what} does not fit: {_show_value(given)}", f"it should be {expected}")
+    return refuse(pointer + place, f"{what} does not fit: {_show_value(given)}", f"it should be {expected}")
 
 
 def _names_at(model: type[Model], location: tuple[int | str, ...]) -> list[str]:

@@ -5,7 +5,7 @@ Source: https://learn.microsoft.com/azure/machine-learning/how-to-configure-envi
 
 from __future__ import annotations
 
-from policyeng.sources.parsed import ALONE, ParsedDocument, Refusal, Surroundings
+from policyeng.sources.parsed import ALONE, ParsedDocument, Surroundings, refuse
 
 SUMMARY = "the `config.json` of a workspace, which names the workspace of the files next to it"
 
@@ -22,7 +22,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     """Check that the document names a workspace; it contains no resources."""
     if not workspace_of(document):
         message = "the workspace is not named by strings"
-        return ParsedDocument(refusals=(Refusal("", message, f"give {', '.join(f'`{key}`' for key in _KEYS)}"),))
+        return ParsedDocument(problems=(refuse("", message, f"give {', '.join(f'`{key}`' for key in _KEYS)}"),))
     return ParsedDocument(nothing="names the workspace of the files next to it")
 
 

@@ -129,7 +129,7 @@ def evaluated(service: Service, request: RouteRequest) -> RouteResponse:
     document = json_of(request.content)
     details, faults = validated(RestrictionsRequest, document, "")
     if details is None:
-        raise refuse_body(faults[0].message, faults[0].pointer, faults[0].remedy)
+        raise refuse_body(faults[0].message, faults[0].place, faults[0].remedy)
     state, age = service.choose_state(None, request.at)
     resource = resource_of(details.resource_details)
     change = Change(operation=Operation.REPLACE, id=resource["id"], resource=resource)

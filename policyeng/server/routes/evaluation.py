@@ -149,7 +149,7 @@ def _read_request(request: RouteRequest) -> tuple[bytes, CheckDocument]:
     snapshot, document["snapshot"] = document["snapshot"], None
     options, faults = validated(CheckDocument, document, "")
     if options is None:
-        raise refuse_body(faults[0].message, faults[0].pointer, faults[0].remedy)
+        raise refuse_body(faults[0].message, faults[0].place, faults[0].remedy)
     try:
         as_of = options.as_of and options.as_of.astimezone(UTC)
     except OverflowError:

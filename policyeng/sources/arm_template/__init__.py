@@ -31,11 +31,12 @@ from policyeng.sources.parsed import (
     UNKNOWN_SCOPE,
     ParsedDocument,
     Placed,
-    Refusal,
     Surroundings,
     kind_of,
     move_pointers,
     reading_of,
+    refuse,
+    remark,
 )
 from policyeng.sources.templates import Unresolved, find_twice, member, parameters_of, template_of
 
@@ -70,17 +71,17 @@ def detect(document: object) -> bool:
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read a template; what is known only at deployment is unreadable, with the expression and its cause."""
     if not isinstance(document, dict):
-        return ParsedDocument(refusals=(Refusal("", f"not a template: {kind_of(document)}", "give a JSON object"),))
+        return ParsedDocument(problems=(refuse("", f"not a template: {kind_of(document)}", "give a JSON object"),))
     if (exported := _exported_template(document)) is not None:
         return _add_export_error(move_pointers(read(exported, around), "/template"), document.get("error"), around)
     if twice := next(find_twice(document), None):
-        return ParsedDocument(refusals=(twice,))
+        return ParsedDocument(problems=(twice,))
     if _is_parameters(document):
         return ParsedDocument(nothing="values of template parameters; they are used with their template")
     try:
         document = template_of(document)
     except InputError as error:
-        return ParsedDocument(refusals=(Refusal("/resources", error.message, error.remedy),))
+        return ParsedDocument(problems=(refuse("/resources", error.message, error.remedy),))
     place, movable = _find_target(document, around)
     walk = TemplateWalk(around, deployed)
     stated = {name.lower(): value for name, value in around.parameters.items()}
@@ -90,17 +91,15 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         **{name: value for name, value in stated.items() if value is not None},
     }
     template = ArmTemplate(document, "", values, place, ExpressionBudget())
-    walk.remarks += [("/parameters" * ("parameters" in document), text) for text in template.unknown_parameters()]
+    walk.remarks += [remark("/parameters" * ("parameters" in document), text) for text in template.unknown_parameters()]
     level = TemplateLevel(template.scope, place, second=template.is_second_language)
     with_outputs(template, walk, level)
     walk.resources(document["resources"], "/resources", level._replace(scope=template.scope))
     reading = reading_of([*_place_resources(walk.drafts, place), *walk.refusals])
-    remarks = dict.fromkeys((*walk.remarks, *template.remarks))
     return ParsedDocument(
         resources=reading.resources,
-        refusals=reading.refusals,
         incomplete=tuple(dict.fromkeys(walk.incomplete)),
-        remarks=tuple(remarks),
+        problems=(*reading.problems, *dict.fromkeys((*walk.remarks, *template.remarks))),
         nothing="" if walk.drafts or walk.refusals or walk.incomplete else "a template that deploys no resources",
         movable=movable,
         linked=tuple(dict.fromkeys(walk.linked)),
@@ -133,7 +132,7 @@ class Contents:
         identity: str = resource["id"]
         if lowered(resource["type"]) not in types_of(identity):
             message = f"`{shortened(identity)}` is not the id of a `{shortened(resource['type'])}`"
-            return ParsedDocument(refusals=(Refusal("", message, "correct the one that is wrong"),))
+            return ParsedDocument(problems=(refuse("", message, "correct the one that is wrong"),))
         body: object = resource
         for at, why in unreadable.items():
             if lowered(at).startswith(("/properties", "/kind")):
@@ -148,7 +147,7 @@ class Contents:
         known = with_known_keys(body if isinstance(body, dict) else {}, Resolver(self._outside))
         deployed(walk, known, "", names, level)
         reading = reading_of([*_place_resources(walk.drafts, place), *walk.refusals])
-        return replace(reading, incomplete=tuple(walk.incomplete), remarks=tuple(walk.remarks))
+        return replace(reading, incomplete=tuple(walk.incomplete), problems=(*reading.problems, *walk.remarks))
 
 
 def _exported_template(document: JsonObject) -> JsonObject | None:
@@ -203,14 +202,14 @@ def _read_parameter_file(document: JsonObject, walk: TemplateWalk) -> Mapping[st
         except InputError:
             continue
         walk.remarks.append(
-            ("", f"parameters without a value in `--parameters` take it from `{name}` in the same directory")
+            remark("", f"parameters without a value in `--parameters` take it from `{name}` in the same directory")
         )
         break
     others = [name for name in walk.around.neighbor_names() if name != taken and _is_parameter_file(name, path.stem)]
     if others and not walk.around.parameters:
         named = ", ".join(f"`{shortened(name)}`" for name in others[:8])
         remedy = "to use one of them, give it as `--parameters`"
-        walk.remarks.append(("", f"the directory has other parameter files: {named}; {remedy}"))
+        walk.remarks.append(remark("", f"the directory has other parameter files: {named}; {remedy}"))
     return values
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError, suggest_nearest
 from policyeng.facts.arm_casing import ENVELOPE, has_own_map, is_respelled, respell
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, PartKind, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.arm_resource import describe_misspelt
@@ -24,7 +24,7 @@ from policyeng.sources.arm_template.expressions import (
 )
 from policyeng.sources.arm_template.functions import id_below
 from policyeng.sources.arm_template.templates import ArmTemplate
-from policyeng.sources.parsed import Refusal, Surroundings, kind_of
+from policyeng.sources.parsed import Surroundings, kind_of, refuse, remark
 from policyeng.sources.templates import (
     CARRIERS,
     DEPLOYMENT,
@@ -210,8 +210,8 @@ class TemplateWalk:
     around: Surroundings
     deploy: Callable[[TemplateWalk, JsonObject, str, Called, TemplateLevel], None]
     drafts: list[PartialResource] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
-    remarks: list[tuple[str, str]] = field(default_factory=list)
+    refusals: list[Problem] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
     files: dict[str, Text | None] = field(default_factory=dict)
     linked: list[str] = field(default_factory=list)
@@ -274,7 +274,7 @@ class TemplateWalk:
             self.refuse(level, f"{pointer}/condition", unfit, "make it true or false")
         name, kind = resolver.value(body.get("name")), resolver.value(body.get("type"))
         if isinstance(kind, str) and not _is_false(condition) and (misspelt := describe_misspelt("type", kind)):
-            self.refuse(level, f"{pointer}/type", misspelt, "write it in ASCII, without spaces", is_ambiguous=True)
+            self.refuse(level, f"{pointer}/type", misspelt, "write it in ASCII, without spaces", kind="ambiguous")
             return
         base = resolver.value(body.get("scope")) if lowered(str(kind)) != DEPLOYMENT else None
         try:
@@ -301,14 +301,12 @@ class TemplateWalk:
         for key in body:
             if lowered(key) not in _KEYS and lowered(key) != "etag":
                 message = f"unknown key `{shortened(key)}`{suggest_nearest(key, _KEYS.values())}"
-                self.remarks.append(_locate_message(level, f"{pointer}/{escaped(key)}", message))
+                self.remarks.append(remark(*_locate_message(level, f"{pointer}/{escaped(key)}", message)))
 
-    def refuse(
-        self, level: TemplateLevel, pointer: str, message: str, remedy: str, *, is_ambiguous: bool = False
-    ) -> None:
+    def refuse(self, level: TemplateLevel, pointer: str, message: str, remedy: str, kind: PartKind = "part") -> None:
         """Refuse the value at a pointer."""
         place, text = _locate_message(level, pointer, message)
-        self.refusals.append(Refusal(place, text, remedy, is_ambiguous=is_ambiguous))
+        self.refusals.append(refuse(place, text, remedy, kind))
 
 
 def _locate_message(level: TemplateLevel, pointer: str, message: str) -> tuple[str, str]:
@@ -495,7 +493,7 @@ def deployed(walk: TemplateWalk, body: JsonObject, pointer: str, names: Called, 
     if found.text is not None:
         walk.linked.append(found.path)
     if twice := next(find_twice(found.body), None):
-        _refuse(walk, pointer, names, level, f"{twice.message}, at `{twice.pointer}`", twice.remedy)
+        _refuse(walk, pointer, names, level, f"{twice.message}, at `{twice.place}`", twice.remedy)
         return
     inner = _enter_template(walk, body, pointer, found, level, names)
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)

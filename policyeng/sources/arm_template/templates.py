@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from policyeng.errors import suggest_nearest
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_template.evaluator import Resolver, is_copies
@@ -19,7 +19,7 @@ from policyeng.sources.arm_template.expressions import (
     text_of,
 )
 from policyeng.sources.arm_template.functions import is_equal
-from policyeng.sources.parsed import format_value, kind_of
+from policyeng.sources.parsed import format_value, kind_of, remark
 from policyeng.sources.templates import Unresolved
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
@@ -54,7 +54,7 @@ class ArmTemplate:
     place: DeploymentTarget
     work: ExpressionBudget
     is_inner: bool = False
-    remarks: list[tuple[str, str]] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
     scope: TemplateScope = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,7 +141,7 @@ class ArmTemplate:
         unfit = _why_invalid(value, kind, entry)
         if unfit:
             pointer = f"{self.pointer}/parameters/{escaped(name)}"
-            self.remarks.append((pointer, f"the value of the parameter `{shortened(name)}` {unfit}"))
+            self.remarks.append(remark(pointer, f"the value of the parameter `{shortened(name)}` {unfit}"))
         return value
 
     def _variables(self) -> Mapping[str, Callable[[], object]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from policyeng.errors import suggest_nearest
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.azure_cli import assets, computes, endpoints, jobs, workspaces
@@ -30,10 +30,11 @@ from policyeng.sources.parsed import (
     UNKNOWN_SCOPE,
     ParsedDocument,
     Placed,
-    Refusal,
     Surroundings,
     kind_of,
     reading_of,
+    refuse,
+    remark,
 )
 
 SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
@@ -89,19 +90,19 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """
     if not isinstance(document, dict):
         message = f"not an Azure CLI file: expected an object, found {kind_of(document)}"
-        return ParsedDocument(refusals=(Refusal("", message, "provide a file that `az ml ... create --file` accepts"),))
+        return ParsedDocument(problems=(refuse("", message, "provide a file that `az ml ... create --file` accepts"),))
     kind = kind_of_file(document)
     if kind is None:
-        return ParsedDocument(refusals=(_refuse_unknown(document),))
+        return ParsedDocument(problems=(_refuse_unknown(document),))
     if kind.nothing and (other := _find_checked_kind(document)):
         message = f"`$schema` names `{shortened(kind.schemas[0])}`, but the keys are those of `{other.schemas[0]}`"
-        return ParsedDocument(refusals=(Refusal("/$schema", message, "correct `$schema`, or remove it"),))
+        return ParsedDocument(problems=(refuse("/$schema", message, "correct `$schema`, or remove it"),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
     reading = reading_of(kind.bring(without_nulls(document), "", at_home(document, around)))
     return replace(
         reading,
-        remarks=tuple(_find_rejected_keys(kind, document)),
+        problems=(*reading.problems, *_find_rejected_keys(kind, document)),
         movable=movable(reading.resources),
     )
 
@@ -148,10 +149,10 @@ def _drop_null_keys(document: JsonObject) -> JsonObject:
     return {key: value for key, value in document.items() if value is not None}
 
 
-def _find_rejected_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield the keys that the CLI rejects, by JSON Pointer."""
+def _find_rejected_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[Problem]:
+    """Yield a remark for each key that the CLI rejects."""
     for place, key, known in unknown_keys(kind.shape, document) if kind.shape else _unknown_keys(kind, document):
-        yield place, f"unknown key `{shortened(key)}`, which the Azure CLI rejects{suggest_nearest(key, known)}"
+        yield remark(place, f"unknown key `{shortened(key)}`, which the Azure CLI rejects{suggest_nearest(key, known)}")
 
 
 def _unknown_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str, Iterable[str]]]:
@@ -177,12 +178,12 @@ def _is_printed(document: JsonObject) -> bool:
     return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 
 
-def _refuse_unknown(document: JsonObject) -> Refusal:
+def _refuse_unknown(document: JsonObject) -> Problem:
     schema = schema_of(document)
     if schema is None:
         known = "`$schema`, or `name` and `type`"
-        return Refusal(
+        return refuse(
             "", f"not an Azure CLI file: it has none of {known}", "provide a file that `az ml ... --file` accepts"
         )
     message = f"`$schema` names `{shortened(schema)}`, which is not supported"
-    return Refusal("/$schema", f"{message}{suggest_nearest(schema, _SCHEMAS)}", "correct it, or exclude the file")
+    return refuse("/$schema", f"{message}{suggest_nearest(schema, _SCHEMAS)}", "correct it, or exclude the file")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.sources.azure_cli.converter import PROVIDER, CliDocumentKind
-from policyeng.sources.parsed import Placed, Refusal
+from policyeng.sources.parsed import Placed
 
 _DATA_TYPES = ("uri_file", "uri_folder", "mltable")
 _MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
@@ -30,7 +30,7 @@ _PROMPT_FLOW_CONNECTIONS = (
 )
 
 
-def _yield_nothing(*_: object) -> Iterator[Placed | Refusal]:
+def _yield_nothing(*_: object) -> Iterator[Placed | Problem]:
     return iter(())
 
 

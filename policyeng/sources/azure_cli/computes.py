@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from policyeng.errors import suggest_nearest
 from policyeng.facts.ids import types_of
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.arm_resource import stands_for_value, with_attachment
 from policyeng.sources.azure_cli.converter import (
@@ -32,7 +32,7 @@ from policyeng.sources.azure_cli.converter import (
     word,
 )
 from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, convert_integer, mapped, put_value, text
-from policyeng.sources.parsed import Placed, Refusal, Surroundings, format_value
+from policyeng.sources.parsed import Placed, Surroundings, format_value, refuse
 
 _EXPECTED = "a list of `{action, state, trigger}`"
 _STARTS = (
@@ -415,14 +415,14 @@ _SUBNET = "/network_settings/subnet"
 _NO_COMPUTE_TYPE = "`az ml` prints no compute type for AKS, Databricks, HDInsight, Data Lake Analytics and Data Factory"
 
 
-def _convert(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
-    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _convert(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Problem]]:
+    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
         stated = document.get("type")
         if not isinstance(stated, str) or lowered(stated) != word:
             message = f"`type` is {format_value(stated)}, which is not a compute type of the Azure CLI"
             known = ", ".join(f"`{known}`" for known in SHAPES)
             remedy = f"the CLI supports {known}{suggest_nearest(str(stated), SHAPES)}"
-            yield Refusal(f"{pointer}/type" if "type" in document else pointer, message, remedy)
+            yield refuse(f"{pointer}/type" if "type" in document else pointer, message, remedy)
             return
         arm_id = build_id(document, ARM_TYPE, around)
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
@@ -452,7 +452,7 @@ def _list_unprinted(given: Placed) -> dict[str, str]:
     }
 
 
-def _convert_unsupported(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _convert_unsupported(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
     arm_id = build_id(document, ARM_TYPE, around)
     resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
     given = convert_document(UNSUPPORTED, resource, document, pointer, {})

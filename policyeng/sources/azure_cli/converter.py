@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from policyeng.facts.ids import types_of
-from policyeng.models import JsonObject, SourceNames, dotted, lowered
+from policyeng.models import JsonObject, Problem, SourceNames, dotted, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import is_placeholder, service_made, stands_for_value
@@ -29,7 +29,7 @@ from policyeng.sources.field_mapping import (
     text,
     without,
 )
-from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings, format_value, kind_of
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Surroundings, format_value, kind_of
 
 #: Computes that are not in the workspace.
 RESERVED = ("serverless", "local")
@@ -482,7 +482,7 @@ class CliDocumentKind(NamedTuple):
     arm_type: str
     schemas: tuple[str, ...]
     takes: Callable[[JsonObject], bool]
-    bring: Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]
+    bring: Callable[[JsonObject, str, Surroundings], Iterator[Placed | Problem]]
     in_workspace: bool = True
     shape: DocumentTables | None = None
     nothing: str = ""

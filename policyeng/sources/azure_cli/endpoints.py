@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policyeng.facts.ids import types_of
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.sources.azure_cli.converter import (
     PROVIDER,
     CliDefaults,
@@ -26,7 +26,7 @@ from policyeng.sources.azure_cli.converter import (
     tags,
 )
 from policyeng.sources.field_mapping import FieldMapping, boolean, convert_integer, convert_word, duration, text
-from policyeng.sources.parsed import Placed, Refusal, Surroundings
+from policyeng.sources.parsed import Placed, Surroundings
 
 ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints"
 BATCH = f"{PROVIDER}/workspaces/batchEndpoints"
@@ -77,7 +77,7 @@ BATCH_TABLE = (
 )
 
 
-def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
     """Yield an online endpoint with the CLI's defaults for `auth_mode` and `identity` (`online_endpoint.py`)."""
     defaults = {"/properties/authMode": "Key", "/identity": {"type": "SystemAssigned"}}
     yield place_resource(
@@ -85,7 +85,7 @@ def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterato
     )
 
 
-def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
     """Yield a batch endpoint with the CLI's default for `auth_mode` (`batch_endpoint.py`)."""
     made = _unless_deployed(document, {"/properties/authMode": "AADToken"})
     yield place_resource(document, pointer, around, BATCH, BATCH_TABLE, made)
@@ -286,7 +286,7 @@ def pipeline_table(workspace: str = "") -> tuple[FieldMapping, ...]:
     )
 
 
-def _online_deployment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _online_deployment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
     """Yield an online deployment; the CLI sends the SKU `Default`, and insights only on request.
 
     Source: `online_deployment.py`.
@@ -304,7 +304,7 @@ def _online_deployment(document: JsonObject, pointer: str, around: Surroundings)
     )
 
 
-def _batch_deployment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _batch_deployment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
     if _is_pipeline(document):
         defaults = {"/properties/deploymentConfiguration/deploymentConfigurationType": "PipelineComponent"}
         table = pipeline_table(around.workspace)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from policyeng.errors import InputError
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.sources.azure_cli.assets import is_component
 from policyeng.sources.azure_cli.converter import (
@@ -44,7 +44,7 @@ from policyeng.sources.field_mapping import (
     text,
     without_nulls,
 )
-from policyeng.sources.parsed import Placed, Refusal, Surroundings, format_value, kind_of
+from policyeng.sources.parsed import Placed, Surroundings, format_value, kind_of, refuse
 
 #: Limits for nested pipelines: depth, steps and component files in total.
 MAX_DEPTH = 8
@@ -526,7 +526,7 @@ def job_type_of(document: JsonObject) -> str:
     return "automl" if folded.startswith("automl") else folded if folded in JOB_TYPES else "command"
 
 
-def convert_job(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def convert_job(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
     """Yield the job of a document; a pipeline includes its steps and those in component files."""
     yield job_at(document, pointer, around)
 
@@ -670,7 +670,7 @@ class _Job(NamedTuple):
     folder: PurePosixPath = PurePosixPath()
 
 
-def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
     action = next((kind for key, kind in _ACTIONS.items() if key in document), "")
     job = _job_of(document.get("create_job"), around) if action == "CreateJob" else _Job()
     defaults: JsonObject = {"/properties/isEnabled": True}  # `Schedule._is_enabled`
@@ -693,7 +693,7 @@ def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Itera
     if run is not None:
         yield run
     elif job.why:
-        yield Refusal(f"{pointer}/create_job", job.why, "provide the file of the job")
+        yield refuse(f"{pointer}/create_job", job.why, "provide the file of the job")
 
 
 def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings) -> Placed | None:

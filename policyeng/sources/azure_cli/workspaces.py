@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.sources.azure_cli.converter import (
     IDENTITY,
     IDENTITY_PRINTED,
@@ -27,7 +27,7 @@ from policyeng.sources.azure_cli.converter import (
     word,
 )
 from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, mapped, text
-from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Surroundings
 
 _EXPECTED = "a list of rules, each with `name`, `type` and `destination`"
 _RULE = (
@@ -209,8 +209,8 @@ _OF_FEATURE_STORES = frozenset({"materialization_identity", "offline_store", "on
 _OF_OTHERS = frozenset({"apiVersion", "auth_mode", "endpoint_name", "replication_locations"})
 
 
-def _convert(shape: DocumentTables) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
-    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _convert(shape: DocumentTables) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Problem]]:
+    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
         arm_id = build_id(document, ARM_TYPE, _in_its_group(document, around))
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
         given = convert_document(shape, resource, document, pointer, {})
@@ -256,7 +256,7 @@ def _is_update(document: JsonObject) -> bool:
     return bool(keys) and keys <= _UPDATED and schema_of(document) is None
 
 
-def _yield_nothing(*_: object) -> Iterator[Placed | Refusal]:
+def _yield_nothing(*_: object) -> Iterator[Placed | Problem]:
     return iter(())
 
 
@@ -476,8 +476,8 @@ _SHARED = DocumentTables(
 
 def _convert_datastore(
     arm_type: str, shape: DocumentTables
-) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
-    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Problem]]:
+    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
         arm_id = build_id(document, arm_type, around)
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": arm_type}
         given = convert_document(shape, resource, document, pointer, {})

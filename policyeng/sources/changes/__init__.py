@@ -238,7 +238,7 @@ def read_alone(named: Named) -> ChangesRead | None:
     if name not in _ALONE or find_second(name, document, CHANGE_FORMATS):
         return None
     reading = CHANGE_FORMATS[name].read(document)
-    if reading.refusals or reading.remarks or reading.truncated or len(reading.resources) > 1:
+    if reading.problems or reading.truncated or len(reading.resources) > 1:
         return None
     changes = [entry.change for entry in reading.changes]
     for placed in map(_put_whole, reading.resources):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from policyeng.errors import suggest_nearest
 from policyeng.facts.ids import fold_id, types_of
-from policyeng.models import Change, JsonObject, Operation, lowered
+from policyeng.models import Change, JsonObject, Operation, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import is_resource_id, read_entry
@@ -19,10 +19,10 @@ from policyeng.sources.parsed import (
     Changing,
     ParsedDocument,
     Placed,
-    Refusal,
     Surroundings,
     format_value,
     kind_of,
+    refuse,
 )
 from policyeng.sources.validation import validated
 
@@ -63,25 +63,25 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     """Read changes; an invalid change is refused with its pointer, without affecting the others."""
     entries = list(_entries(document))
     if not entries:
-        entries = [Refusal("", "no changes", _REMEDY)]
+        entries = [refuse("", "no changes", _REMEDY)]
     return ParsedDocument(
         changes=tuple(entry for entry in entries if isinstance(entry, Changing)),
-        refusals=tuple(entry for entry in entries if isinstance(entry, Refusal)),
+        problems=tuple(entry for entry in entries if isinstance(entry, Problem)),
     )
 
 
-def _entries(document: object) -> Iterator[Changing | Refusal]:
+def _entries(document: object) -> Iterator[Changing | Problem]:
     base, listed = "", document
     if isinstance(document, dict) and "operation" not in document and "changes" in document:
         base, listed = "/changes", document["changes"]
         for key in document:
             if key != "changes":
                 known = suggest_nearest(key, ("changes",))
-                yield Refusal(
+                yield refuse(
                     f"/{escaped(key)}", f"unknown key `{shortened(key)}`{known}", "the only known key is `changes`"
                 )
         if not isinstance(listed, list):
-            yield Refusal(base, f"`changes` is {kind_of(listed)}, not a list", "make `changes` a list")
+            yield refuse(base, f"`changes` is {kind_of(listed)}, not a list", "make `changes` a list")
             return
     if not isinstance(listed, list):
         yield _change(listed, base)
@@ -89,48 +89,48 @@ def _entries(document: object) -> Iterator[Changing | Refusal]:
     yield from (_change(entry, f"{base}/{index}") for index, entry in enumerate(listed))
 
 
-def _change(entry: object, pointer: str) -> Changing | Refusal:
+def _change(entry: object, pointer: str) -> Changing | Problem:
     if isinstance(entry, str):
         if not is_resource_id(entry):
-            return Refusal(pointer, f"{NO_ID}: `{shortened(entry)}`", PARSE_IT)
+            return refuse(pointer, f"{NO_ID}: `{shortened(entry)}`", PARSE_IT)
         entry = {"operation": Operation.DELETE.value, "id": entry}
     if not isinstance(entry, dict):
-        return Refusal(pointer, f"not a change: expected an object, found {kind_of(entry)}", _REMEDY)
+        return refuse(pointer, f"not a change: expected an object, found {kind_of(entry)}", _REMEDY)
     if "operation" not in entry:
         return _build_put(entry, pointer, {"operation": Operation.REPLACE.value})
     given = entry["operation"]
     if not isinstance(given, str) or lowered(given) not in _WRITTEN:
         known = ", ".join(f"`{name}`" for name in Operation)
         message = f"unknown operation {format_value(given)}{suggest_nearest(str(given), Operation)}"
-        return Refusal(f"{pointer}/operation", message, f"the operations are {known}")
+        return refuse(f"{pointer}/operation", message, f"the operations are {known}")
     described = {**entry, "operation": lowered(given)}
     written = _WRITTEN[lowered(given)]
     keys = [key for key in ("operation", "id", written, *(_NOTES if written else ())) if key]
     for key in entry:
         if key not in keys:
             message = f"a {lowered(given)} has no `{shortened(key)}`{suggest_nearest(key, keys)}"
-            return Refusal(f"{pointer}/{escaped(key)}", message, _REMEDY)
+            return refuse(f"{pointer}/{escaped(key)}", message, _REMEDY)
     if written and written not in entry:
-        return Refusal(pointer, f"a {lowered(given)} without `{written}`", f"add `{written}`")
+        return refuse(pointer, f"a {lowered(given)} without `{written}`", f"add `{written}`")
     if written == "resource":
         return _build_put(entry["resource"], f"{pointer}/resource", described)
     return _build_named_change(described, pointer)
 
 
-def _build_named_change(described: JsonObject, pointer: str) -> Changing | Refusal:
+def _build_named_change(described: JsonObject, pointer: str) -> Changing | Problem:
     """Return the patch or delete of the resource with an id."""
     if "patch" in described and not isinstance(described["patch"], dict):
         message = f"`patch` is {kind_of(described['patch'])}, not an object"
-        return Refusal(f"{pointer}/patch", message, "write a JSON Merge Patch (RFC 7396)")
+        return refuse(f"{pointer}/patch", message, "write a JSON Merge Patch (RFC 7396)")
     change, faults = validated(Change, described, pointer)
     if change is None:
         return faults[0]
     if not types_of(change.id):
-        return Refusal(pointer, f"`id` is not the full ARM id of a resource: `{shortened(change.id)}`", _ID)
+        return refuse(pointer, f"`id` is not the full ARM id of a resource: `{shortened(change.id)}`", _ID)
     return Changing(change, f"{pointer}/patch" if "patch" in described else pointer)
 
 
-def _build_put(resource: object, pointer: str, described: JsonObject) -> Changing | Refusal:
+def _build_put(resource: object, pointer: str, described: JsonObject) -> Changing | Problem:
     """Return the change that puts a resource."""
     entry = read_entry(resource, pointer)
     if not isinstance(entry, Placed):
@@ -139,7 +139,7 @@ def _build_put(resource: object, pointer: str, described: JsonObject) -> Changin
     stated = described.get("id", identity)
     if isinstance(stated, str) and fold_id(stated) != fold_id(identity):
         message = f"the change names `{shortened(stated)}`, but its resource is `{shortened(identity)}`"
-        return Refusal(pointer, message, "name one resource, or remove `id` from the change")
+        return refuse(pointer, message, "name one resource, or remove `id` from the change")
     notes = {key: described[key] for key in _NOTES if key in described}
     change, faults = validated(
         Change, {"operation": described["operation"], "id": stated, **notes}, pointer.removesuffix("/resource")

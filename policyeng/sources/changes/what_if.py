@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from policyeng.errors import suggest_nearest
 from policyeng.facts.arm_casing import as_arm_reads
 from policyeng.facts.ids import types_of
-from policyeng.models import Carried, Change, JsonObject, Operation, lowered
+from policyeng.models import Carried, Change, JsonObject, Operation, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import attached, is_placeholder, read_entry, service_made
@@ -21,10 +21,11 @@ from policyeng.sources.parsed import (
     Changing,
     ParsedDocument,
     Placed,
-    Refusal,
     Surroundings,
     format_value,
     kind_of,
+    refuse,
+    remark,
 )
 from policyeng.sources.templates import carrier_of, find_twice
 
@@ -69,13 +70,13 @@ def detect(document: object) -> bool:
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it needs no context
     """Read the changes of a deployment; values that are unknown before it are unreadable or refused."""
     if not isinstance(document, dict) or not detect(document):
-        return ParsedDocument(refusals=(Refusal("", "not what-if output", _COMMAND),))
+        return ParsedDocument(problems=(refuse("", "not what-if output", _COMMAND),))
     status, fault = document.get("status", "succeeded"), document.get("error")
     if not isinstance(status, str) or lowered(status) != "succeeded" or isinstance(fault, dict):
         why = f": {shortened(str(fault.get('message')))}" if isinstance(fault, dict) and fault.get("message") else ""
         return ParsedDocument(
-            refusals=(
-                Refusal(
+            problems=(
+                refuse(
                     "",
                     f"what-if ended with the status {format_value(status)}{why}",
                     "fix the error, and run what-if again",
@@ -89,51 +90,47 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
         *((f"{base}/{key}/{at}", one) for key in _LISTS for at, one in enumerate(_list(answer.get(key)))),
     ]
     if twice := next((twice for pointer, part in parts for twice in find_twice(part, pointer)), None):
-        return ParsedDocument(refusals=(twice,))
+        return ParsedDocument(problems=(twice,))
     entries = [entry for key in _LISTS for entry in _list_changes(answer, key, base)]
     entries += _diagnostics(answer, base)
     return ParsedDocument(
         states_changes=True,
         changes=tuple(entry for entry in entries if isinstance(entry, Changing)),
-        refusals=tuple(entry for entry in entries if isinstance(entry, Refusal)),
-        remarks=tuple((entry[0], entry[1]) for entry in entries if not isinstance(entry, Changing | Refusal)),
+        problems=tuple(entry for entry in entries if isinstance(entry, Problem)),
     )
 
 
-_Entry = Changing | Refusal | tuple[str, str]
-
-
-def _list_changes(answer: JsonObject, key: str, base: str) -> Iterator[_Entry]:
+def _list_changes(answer: JsonObject, key: str, base: str) -> Iterator[Changing | Problem]:
     entries = answer.get(key)
     if entries is not None and not isinstance(entries, list):
-        yield Refusal(f"{base}/{key}", f"`{key}` is {kind_of(entries)}, not a list", _COMMAND)
+        yield refuse(f"{base}/{key}", f"`{key}` is {kind_of(entries)}, not a list", _COMMAND)
     for index, entry in enumerate(_list(entries)):
         pointer = f"{base}/{key}/{index}"
         read_ones = list(_change(entry, pointer))
         yield from read_ones
         if key == "potentialChanges" and any(isinstance(one, Changing) for one in read_ones):
-            yield pointer, _MAYBE
+            yield remark(pointer, _MAYBE)
 
 
-def _change(entry: object, pointer: str) -> Iterator[_Entry]:
+def _change(entry: object, pointer: str) -> Iterator[Changing | Problem]:
     if not isinstance(entry, dict) or not isinstance(entry.get("changeType"), str):
-        yield Refusal(pointer, "a change without `changeType`", _COMMAND)
+        yield refuse(pointer, "a change without `changeType`", _COMMAND)
         return
     kind, identity = lowered(entry["changeType"]), entry.get("resourceId")
     if kind not in _OPERATIONS:
         message = f"unknown change type {format_value(entry['changeType'])}{suggest_nearest(kind, _OPERATIONS)}"
-        yield Refusal(f"{pointer}/changeType", message, "update policyeng")
+        yield refuse(f"{pointer}/changeType", message, "update policyeng")
     elif not isinstance(identity, str) and isinstance(entry.get("identifiers"), dict):
-        yield pointer, "a resource of an extension, not of Azure, so no policy checks it"
+        yield remark(pointer, "a resource of an extension, not of Azure, so no policy checks it")
     elif _OPERATIONS[kind] is None and _has_effect(entry):
         message = f"the change type is {format_value(entry['changeType'])}, but `before` and `after` differ"
-        yield Refusal(pointer, message, _COMMAND)
+        yield refuse(pointer, message, _COMMAND)
     elif _OPERATIONS[kind] is None:
         if kind == "ignore" and not isinstance(entry.get("before"), dict):
-            yield pointer, f"what-if did not examine {format_value(identity)}, and assumes that it is unchanged"
+            yield remark(pointer, f"what-if did not examine {format_value(identity)}, and assumes that it is unchanged")
     elif not isinstance(identity, str) or is_placeholder(identity) or not types_of(identity):
         why = entry.get("unsupportedReason") or f"`resourceId` is not the id of a resource: {format_value(identity)}"
-        yield Refusal(
+        yield refuse(
             pointer, f"what-if cannot determine what changes: {shortened(str(why))}", "name it without `reference`"
         )
     elif kind == "unsupported":
@@ -141,7 +138,7 @@ def _change(entry: object, pointer: str) -> Iterator[_Entry]:
     elif kind == "delete":
         yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
     elif not isinstance(entry.get("after"), dict):
-        yield Refusal(pointer, f"what-if does not report the result for `{shortened(identity)}`", _COMMAND)
+        yield refuse(pointer, f"what-if does not report the result for `{shortened(identity)}`", _COMMAND)
     else:
         yield _build_put(entry, identity, Operation(_OPERATIONS[kind] or Operation.REPLACE), f"{pointer}/after")
 
@@ -186,7 +183,7 @@ def _type_of(identity: str) -> str:
     return str(placed.resource["type"]) if isinstance(placed, Placed) else types_of(identity)[0]
 
 
-def _build_put(entry: JsonObject, identity: str, operation: Operation, pointer: str) -> Changing | Refusal:
+def _build_put(entry: JsonObject, identity: str, operation: Operation, pointer: str) -> Changing | Problem:
     unreadable: dict[str, str] = {}
     stated = as_arm_reads({**entry["after"], "id": identity}, _type_of(identity)).part
     carrier = carrier_of(stated.get("type") or _type_of(identity), stated)
@@ -258,7 +255,7 @@ def _without_effect(delta: object, base: str) -> Iterator[tuple[str, object]]:
         yield from _without_effect(entry.get("children"), pointer)
 
 
-def _diagnostics(answer: JsonObject, base: str) -> Iterator[_Entry]:
+def _diagnostics(answer: JsonObject, base: str) -> Iterator[Changing | Problem]:
     for index, entry in enumerate(_list(answer.get("diagnostics"))):
         if not isinstance(entry, dict):
             continue
@@ -266,9 +263,9 @@ def _diagnostics(answer: JsonObject, base: str) -> Iterator[_Entry]:
         level, code = lowered(str(entry.get("level"))), lowered(str(entry.get("code")))
         pointer = f"{base}/diagnostics/{index}"
         if level == "error" or _SHORT_CIRCUITED in code:
-            yield Refusal(pointer, f"what-if omitted something: {message}", "fix the cause, and run what-if again")
+            yield refuse(pointer, f"what-if omitted something: {message}", "fix the cause, and run what-if again")
         elif level != "info":
-            yield pointer, f"what-if reported: {message}"
+            yield remark(pointer, f"what-if reported: {message}")
 
 
 def _is_change(entry: object) -> bool:

@@ -62,15 +62,9 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     names = Names(around, names_in(document))
     read = [read_one(entry, names) for entry in objects]
     reading = reading_of(each.entry for each in read if each.entry is not None)
-    remarks = tuple(remark for each in read for remark in each.remarks)
-    nothing = "" if reading.resources or reading.refusals or remarks else _explain_nothing(objects)
-    return ParsedDocument(
-        resources=reading.resources,
-        refusals=reading.refusals,
-        remarks=remarks,
-        nothing=nothing,
-        movable=_movable(reading.resources),
-    )
+    problems = (*reading.problems, *(remark for each in read for remark in each.remarks))
+    nothing = "" if reading.resources or problems else _explain_nothing(objects)
+    return replace(reading, problems=problems, nothing=nothing, movable=_movable(reading.resources))
 
 
 def _explain_nothing(objects: list[KubernetesObject]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from policyeng.errors import suggest_nearest
-from policyeng.models import JsonObject, SourceNames, lowered
+from policyeng.models import JsonObject, Problem, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import attached, list_flattened, nest_printed, service_made
@@ -29,7 +29,7 @@ from policyeng.sources.kubernetes.aso_fields import (
     placeholder_reason,
 )
 from policyeng.sources.kubernetes.objects import KINDS, ML_GROUP, Names, get_inner, group_of, key_of, name_of, words
-from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, format_value
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, format_value, refuse, remark
 
 #: Keys of a `status` at the top of an ARM resource; `id`, `name` and `type` are determined elsewhere.
 _STATUS_TOP = (
@@ -233,10 +233,10 @@ _OPERATORS_OWN = ("$propertyBag", "azureName", "operatorSpec", "originalVersion"
 
 @dataclass(frozen=True, slots=True)
 class ConvertedObject:
-    """The result of reading an object, and remarks by JSON Pointer."""
+    """The result of reading an object, and warnings about it."""
 
-    entry: Placed | Refusal | None
-    remarks: tuple[tuple[str, str], ...] = ()
+    entry: Placed | Problem | None
+    remarks: tuple[Problem, ...] = ()
 
 
 @dataclass(slots=True)
@@ -293,17 +293,17 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Co
     spec, status = document.get("spec"), document.get("status")
     is_live = isinstance(status, dict) and bool(words(status.get("id")))
     if not isinstance(spec, dict) and not is_live:
-        return ConvertedObject(Refusal(pointer, "an object without a `spec`", "provide the complete manifest"))
+        return ConvertedObject(refuse(pointer, "an object without a `spec`", "provide the complete manifest"))
     if not name_of(document):
-        return ConvertedObject(Refusal(pointer, "an object without a name", "set `metadata.name`"))
+        return ConvertedObject(refuse(pointer, "an object without a name", "set `metadata.name`"))
     if isinstance(spec, dict) and len(spec) > _MOST_KEYS:
         message = f"a `spec` with {len(spec)} keys; at most {_MOST_KEYS} are read"
-        return ConvertedObject(Refusal(f"{pointer}/spec", message, "remove the keys that its kind does not have"))
+        return ConvertedObject(refuse(f"{pointer}/spec", message, "remove the keys that its kind does not have"))
     try:
         arm_id = names.identity(document)
         scope = names.owner(document) if kind.extension else ""
     except KeyError:
-        return ConvertedObject(Refusal(pointer, "the owner of the object is unknown", "set `spec.owner.armId`"))
+        return ConvertedObject(refuse(pointer, "the owner of the object is unknown", "set `spec.owner.armId`"))
     home = lowered(arm_id).find("/providers/")
     names = replace(names, home=arm_id[:home] if home > 0 else "")
     spelled = in_arm_spelling(
@@ -312,7 +312,7 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Co
     drawn = _Conversion()
     refused = _draw(drawn, spelled, document)
     if refused is not None:
-        return ConvertedObject(refused._replace(pointer=pointer + refused.pointer))
+        return ConvertedObject(refused.model_copy(update={"place": pointer + refused.place}))
     if lowered(kind.arm_type) == _ROLE_ASSIGNMENT:
         drawn.resource.setdefault("properties", {})["scope"] = scope or names.around.scope
     text = "" if names.around.as_applied else placeholder_in(arm_id)
@@ -343,12 +343,12 @@ def _place(
     if group == ML_GROUP:
         reason = f"`{shortened(document['apiVersion'])}` has no field for it"
         carried = list_carried_fields(resource, drawn.rows, reason, *_ALWAYS_STATED, *made)
-    remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
+    remarks = [remark(pointer + place, message) for place, message in drawn.remarks.items()]
     if is_unmanaged(document) and not is_live:
         message = (
             "the operator does not manage the resource (`reconcile-policy: skip`); the manifest is checked as written"
         )
-        remarks.append((f"{pointer}/metadata/annotations", message))
+        remarks.append(remark(f"{pointer}/metadata/annotations", message))
     fields = {f"/{key}": f"/spec/{key}" for key in _TOP} | {"/name": "/metadata/name", "/properties": "/spec"}
     fields |= drawn.fields
     placed = {key: pointer + place for key, place in fields.items()}
@@ -373,7 +373,7 @@ def _nest_parts(resource: JsonObject, unreadable: dict[str, str]) -> tuple[JsonO
     return {**nested, "properties": properties}, moved
 
 
-def _draw(drawn: _Conversion, spec: AsoObject, document: JsonObject) -> Refusal | None:
+def _draw(drawn: _Conversion, spec: AsoObject, document: JsonObject) -> Problem | None:
     """Convert a complete `spec`; return a refusal if it is contradictory."""
     key = key_of(group_of(document["apiVersion"]), document["kind"])
     version = document["apiVersion"].rpartition("/")[2]
@@ -389,7 +389,7 @@ def _draw(drawn: _Conversion, spec: AsoObject, document: JsonObject) -> Refusal 
     return None
 
 
-def _draw_compute(drawn: _Conversion, spec: AsoObject, version: str) -> Refusal | None:
+def _draw_compute(drawn: _Conversion, spec: AsoObject, version: str) -> Problem | None:
     body = spec.value.get("properties")
     stated = [key for key, part in body.items() if isinstance(part, dict)] if isinstance(body, dict) else []
     if not stated:
@@ -398,12 +398,12 @@ def _draw_compute(drawn: _Conversion, spec: AsoObject, version: str) -> Refusal 
         return None
     if len(stated) > 1:
         kinds = ", ".join(f"`{shortened(key)}`" for key in stated[:4])
-        return Refusal("/spec/properties", f"more than one kind of compute: {kinds}", "keep one of them")
+        return refuse("/spec/properties", f"more than one kind of compute: {kinds}", "keep one of them")
     variant = COMPUTES.get(lowered(stated[0]))
     if variant is None:
         known = suggest_nearest(stated[0], [each.compute_type for each in COMPUTES.values()])
         message = f"unknown kind of compute `{shortened(stated[0])}`{known}"
-        return Refusal("/spec/properties", message, f"the kinds are {', '.join(COMPUTES)}")
+        return refuse("/spec/properties", message, f"the kinds are {', '.join(COMPUTES)}")
     at = f"/properties/{escaped(stated[0])}"
     drawn.fields |= {"/properties": f"/spec{at}", "/properties/computeType": f"/spec{at}"}
     drawn.fields["/properties/properties"] = f"/spec{at}/properties"

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from policyeng.errors import InputError
 from policyeng.facts.ids import fold_id, name_of, resource_group_of, segments
 from policyeng.facts.letters import as_technical_name
-from policyeng.models import JsonObject, Snapshot, lowered
+from policyeng.models import JsonObject, Problem, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import describe_misspelt, service_made
@@ -27,7 +27,7 @@ from policyeng.sources.kubernetes.objects import (
     words,
 )
 from policyeng.sources.kubernetes.objects import name_of as azure_name_of
-from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Refusal, Surroundings, find_nothing, kind_of
+from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Surroundings, find_nothing, kind_of, refuse
 
 _TYPES = "/properties/properties/instanceTypes"
 _NAMELESS = "an instance type has no other fields of its compute"
@@ -39,7 +39,7 @@ def is_instance_type(document: JsonObject) -> bool:
     return document.get("kind") in ("InstanceType", "InstanceTypeList")
 
 
-def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Placed | Refusal:
+def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Placed | Problem:
     """Read an instance type, or a list of them that is applied as one object."""
     listed = document.get("items")
     several = isinstance(listed, list) and document["kind"] == "InstanceTypeList"
@@ -55,14 +55,14 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
         name, spec = words(get_inner(entry, "metadata", "name")), get_inner(entry, "spec")
         if not name or not isinstance(spec, dict):
             message = f"an instance type with {kind_of(spec)} as `spec`" if name else "an instance type without a name"
-            return Refusal(pointer + at, message, "set `metadata.name`, and `spec` with `resources`")
+            return refuse(pointer + at, message, "set `metadata.name`, and `spec` with `resources`")
         spelled = in_arm_spelling(spec, names, "")
         types[name] = spelled.value
         place = f"{_TYPES}/{escaped(name)}"
         fields[place] = f"{pointer}{at}/spec"
         unreadable |= {place + below: why for below, why in spelled.unresolved.items()}
     if not types:
-        return Refusal(pointer, "an empty list of instance types", "remove it", is_empty=True)
+        return refuse(pointer, "an empty list of instance types", "remove it", kind="empty")
     called = words(get_inner(document, "metadata", "name")) or next(iter(types))
     return _compute(
         f"{{kubernetes-{called.replace('/', '~')}}}", types, Placed({}, pointer, unreadable, None, fields), names
@@ -98,11 +98,11 @@ def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
         return ConvertedObject(None)
     if not isinstance(document, dict) or not is_whole(document):
         message = f"not a Kubernetes object: expected `apiVersion` and `kind`, found {kind_of(document)}"
-        return ConvertedObject(Refusal(pointer, message, _MANIFEST))
+        return ConvertedObject(refuse(pointer, message, _MANIFEST))
     for name in ("apiVersion", "kind"):
         plain = {key: as_technical_name(document[key]) for key in ("apiVersion", "kind")}
         if (misspelt := describe_misspelt(name, document[name])) and is_checked(plain["apiVersion"], plain["kind"]):
-            return ConvertedObject(Refusal(f"{pointer}/{name}", misspelt, "write it in ASCII, without spaces"))
+            return ConvertedObject(refuse(f"{pointer}/{name}", misspelt, "write it in ASCII, without spaces"))
     if not is_checked(document["apiVersion"], document["kind"]):
         return ConvertedObject(None)
     group = group_of(document["apiVersion"])
@@ -111,7 +111,7 @@ def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
     if group == EXTENSION_GROUP:
         return ConvertedObject(read_instance_types(document, pointer, names))
     message = f"the kind `{shortened(document['kind'])}` of `{group}` is not supported"
-    return ConvertedObject(Refusal(pointer, message, "provide the resource as `az rest --method get` prints it"))
+    return ConvertedObject(refuse(pointer, message, "provide the resource as `az rest --method get` prints it"))
 
 
 def is_whole(document: JsonObject) -> bool:

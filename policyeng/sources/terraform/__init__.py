@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.facts.letters import as_technical_name
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import describe_misspelt, is_placeholder
-from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, reading_of
+from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Surroundings, reading_of, refuse, remark
 from policyeng.sources.templates import carrier_of
 from policyeng.sources.terraform import actions, azapi, converter, embedded_documents, plan_changes
 from policyeng.sources.terraform.azapi import Update, updated
@@ -151,23 +151,22 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
     every = updated(estate, placed, (entry for entry in entries if isinstance(entry, Update)))
     manifests, unread = read_manifests(managed, estate.around)
     whole = [*fold_children(every.whole), *every.parts, *manifests.resources]
-    refusals = (entry for entry in entries if isinstance(entry, Refusal))
+    refusals = (entry for entry in entries if isinstance(entry, Problem))
     reading = reading_of([*whole, *refusals, *manifests.refusals])
     remarks = (*_find_problems(managed, is_state=not plan), *unread)
     missing = (
         *incomplete,
         *_missing(estate, whole),
         *(_find_open_updates(estate, every.parts) if plan else ()),
-        *(f"{estate.around.file}: {message}" for _, message in remarks),
+        *(f"{estate.around.file}: {each.message}" for each in remarks),
     )
-    remarks += manifests.remarks
     deletes = tuple(plan_changes.requested(managed)) if plan else ()
-    nothing = "" if whole or reading.refusals or remarks or missing or deletes else _explain_nothing(managed)
+    problems = (*reading.problems, *remarks, *manifests.remarks)
+    nothing = "" if whole or problems or missing or deletes else _explain_nothing(managed)
     return ParsedDocument(
         resources=reading.resources,
         incomplete=missing,
-        refusals=reading.refusals,
-        remarks=remarks,
+        problems=problems,
         nothing=nothing,
         movable=estate.movable,
         states_changes=bool(plan),
@@ -176,7 +175,7 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
     )
 
 
-def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator[Placed | Update | Refusal]:
+def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator[Placed | Update | Problem]:
     for instance in managed:
         if instance.type in KINDS:
             yield converter.convert_instance(estate, instance)
@@ -185,7 +184,7 @@ def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator
             ):
                 yield group
         elif (misspelt := describe_misspelt("type", instance.type)) and _is_read(as_technical_name(instance.type)):
-            yield Refusal(f"{instance.pointer}/type", misspelt, "write it in ASCII, without spaces")
+            yield refuse(f"{instance.pointer}/type", misspelt, "write it in ASCII, without spaces")
         elif instance.type in DEPLOYS:
             yield embedded_documents.convert_deployment(estate, instance)
         elif instance.type in AZAPI:
@@ -193,7 +192,7 @@ def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator
             yield Update(instance, entry) if isinstance(entry, Placed) and instance.type == AZAPI_UPDATE else entry
         elif instance.type in actions.UNSTATED and carrier_of(_arm_type(instance), {}) is not None:
             message = f"`{instance.address}` is not read: it deploys resources that it does not name"
-            yield Refusal(instance.pointer, message, "deploy them with `azapi_resource`")
+            yield refuse(instance.pointer, message, "deploy them with `azapi_resource`")
 
 
 def _is_read(kind: str) -> bool:
@@ -249,17 +248,18 @@ def _find_open_updates(estate: ResolvedInstances, parts: Iterable[Placed]) -> It
             yield f"{estate.around.file}: the resource that `{part.names.address}` updates is known only after apply"
 
 
-def _find_problems(managed: Iterable[Instance], *, is_state: bool) -> Iterator[tuple[str, str]]:
+def _find_problems(managed: Iterable[Instance], *, is_state: bool) -> Iterator[Problem]:
     for instance in managed:
         if instance.type.startswith(_CONCERNED) and instance.type not in KINDS:
-            yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` is not supported"
+            yield remark(instance.pointer, f"`{instance.address}` is not read: `{instance.type}` is not supported")
         elif instance.type == actions.ACTION and (action := actions.action_of(instance)):
             why = action.why or ("it ran before" if is_state and action.method in actions.CHANGES else "")
             if why:
                 message = f"`{instance.address}` is not read: `{instance.type}` does not state its result: {why}"
-                yield instance.pointer, message
+                yield remark(instance.pointer, message)
         elif instance.type in actions.UNSTATED:
-            yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` does not state its result"
+            message = f"`{instance.address}` is not read: `{instance.type}` does not state its result"
+            yield remark(instance.pointer, message)
 
 
 def _explain_nothing(managed: list[Instance]) -> str:
@@ -297,4 +297,4 @@ def _is_configuration(document: JsonObject) -> bool:
 
 
 def _refuse(pointer: str, message: str, remedy: str) -> ParsedDocument:
-    return ParsedDocument(refusals=(Refusal(pointer, message, remedy),))
+    return ParsedDocument(problems=(refuse(pointer, message, remedy),))

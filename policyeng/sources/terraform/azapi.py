@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.facts.arm_casing import has_own_map, is_respelled, respell, respell_pointer
-from policyeng.models import Carried, JsonObject, SourceNames, lowered
+from policyeng.models import Carried, JsonObject, Problem, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
 from policyeng.sources.arm_resource import attached, describe_misspelt, is_placeholder, service_made
 from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, text, without_nulls
-from policyeng.sources.parsed import Placed, Refusal
+from policyeng.sources.parsed import Placed, refuse
 from policyeng.sources.templates import carrier_of
 from policyeng.sources.terraform.instances import MAX_DEPTH, Instance
 from policyeng.sources.terraform.resolution import AZAPI_UPDATE, ResolvedInstances
@@ -41,21 +41,19 @@ _NOT_IN_STATE = (
 )
 
 
-def convert_azapi(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
+def convert_azapi(estate: ResolvedInstances, instance: Instance) -> Placed | Problem:
     """Return the ARM resource of an `azapi_resource`, or the part that an `azapi_update_resource` sets."""
     arm_type = estate.arm_type(instance)
     if "/" not in arm_type:
         remedy = "set `type` to `<namespace>/<type>@<version>`"
-        return Refusal(instance.pointer, f"the ARM type of `{instance.address}` is unknown", remedy)
+        return refuse(instance.pointer, f"the ARM type of `{instance.address}` is unknown", remedy)
     if misspelt := describe_misspelt("type", arm_type):
-        return Refusal(f"{instance.attributes}/type", misspelt, "write it in ASCII, without spaces")
+        return refuse(f"{instance.attributes}/type", misspelt, "write it in ASCII, without spaces")
     settled = estate.settled(instance, {})
     body = _object(instance, "body")
     if body is None:
         remedy = "write it with `jsonencode` or as an object"
-        return Refusal(
-            f"{instance.attributes}/body", f"the `body` of `{instance.address}` is not a JSON object", remedy
-        )
+        return refuse(f"{instance.attributes}/body", f"the `body` of `{instance.address}` is not a JSON object", remedy)
     made = mapped(_ROWS, settled.values, instance.attributes, settled.unread)
     body, of_body = _respell(instance, body, arm_type)
     unreadable = {**made.unreadable, **_of_body(settled.unread, arm_type)}

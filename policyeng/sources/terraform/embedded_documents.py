@@ -8,12 +8,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from policyeng.errors import InputError
-from policyeng.models import JsonObject, SourceNames
+from policyeng.models import JsonObject, Problem, SourceNames
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.sources import kubernetes
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.arm_template.expressions import in_braces
-from policyeng.sources.parsed import ParsedDocument, Placed, Surroundings
+from policyeng.sources.parsed import ParsedDocument, Placed, Surroundings, remark
 from policyeng.sources.terraform.instances import AFTER_APPLY, Instance
 from policyeng.sources.terraform.related_resources import DEPLOYMENT, DEPLOYS
 from policyeng.sources.terraform.resolution import ResolvedInstances
@@ -39,20 +39,20 @@ class _Manifest(NamedTuple):
         return self.pointer if self.is_text else self.pointer + rest
 
 
-def read_manifests(instances: Iterable[Instance], around: Surroundings) -> tuple[ParsedDocument, list[tuple[str, str]]]:
+def read_manifests(instances: Iterable[Instance], around: Surroundings) -> tuple[ParsedDocument, list[Problem]]:
     """Read the objects of all instances together, because one names another, as the manifest reader reads a list.
 
     Returns:
-        What is read, and by JSON Pointer why of an instance nothing is.
+        What is read, and why of an instance nothing is.
     """
     manifests: list[_Manifest] = []
-    unread: list[tuple[str, str]] = []
+    unread: list[Problem] = []
     for instance in instances:
         if instance.type in MANIFESTS:
             try:
                 manifests += _manifests(instance)
             except InputError as error:
-                unread.append((instance.pointer, f"`{instance.address}` is not read: {error.message}"))
+                unread.append(remark(instance.pointer, f"`{instance.address}` is not read: {error.message}"))
     found = kubernetes.read([each.object for each in manifests], around)
 
     def place(pointer: str) -> str:
@@ -63,9 +63,8 @@ def read_manifests(instances: Iterable[Instance], around: Surroundings) -> tuple
         placed._replace(pointer=place(placed.pointer), fields={at: place(there) for at, there in placed.fields.items()})
         for placed in found.resources
     ]
-    refusals = [refusal._replace(pointer=place(refusal.pointer)) for refusal in found.refusals]
-    remarks = [(place(pointer), message) for pointer, message in found.remarks]
-    return replace(found, resources=tuple(resources), refusals=tuple(refusals), remarks=tuple(remarks)), unread
+    problems = tuple(replace(problem, place=place(problem.place)) for problem in found.problems)
+    return replace(found, resources=tuple(resources), problems=problems), unread
 
 
 def _manifests(instance: Instance) -> list[_Manifest]:

@@ -14,10 +14,9 @@ from policyeng.audit.collection.azure.resource_types import INSIDE, NETWORKS, SU
 from policyeng.errors import UsageError
 from policyeng.facts.coverage import LISTED
 from policyeng.facts.ids import segments
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Problem, lowered
 from policyeng.redaction import MASK, masked
 from policyeng.sources.arm_resource import read_entry
-from policyeng.sources.parsed import Refusal
 
 #: The segments of an id in lower case.
 _Place = tuple[str, ...]
@@ -143,9 +142,9 @@ class SnapshotBuilder:
     def take(self, entry: object, kind: str, home: str) -> JsonObject | None:
         """Add an entry of the list of a type at an id. Return None and note a loss if it is not a resource."""
         placed = read_entry(entry, "")
-        if isinstance(placed, Refusal) and isinstance(entry, dict) and "type" in entry:
+        if isinstance(placed, Problem) and isinstance(entry, dict) and "type" in entry:
             placed = read_entry({key: value for key, value in entry.items() if key != "type"}, "")
-        if isinstance(placed, Refusal):
+        if isinstance(placed, Problem):
             self.lack(kind, home, Loss(f"an entry is left out: {placed.message}"))
             return None
         resource = without_secrets(placed.resource)
@@ -155,7 +154,7 @@ class SnapshotBuilder:
     def replace(self, entry: JsonObject) -> None:
         """Replace the resource with the same id."""
         placed = read_entry(entry, "")
-        if not isinstance(placed, Refusal):
+        if not isinstance(placed, Problem):
             with self._lock:
                 if not self._is_closed:
                     self.resources[lowered(placed.resource["id"])] = without_secrets(placed.resource)
