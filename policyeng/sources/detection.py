@@ -84,13 +84,6 @@ class ReadOptions(NamedTuple):
     embedded: bool = True
 
 
-class Note(NamedTuple):
-    """A problem, or what was not read; `position` is that of its file among the inputs."""
-
-    position: int
-    subject: Problem | LedgerEntry
-
-
 class DetectedDocument(Struct, frozen=True):
     """One document of a file, with the format that reads it; `position` is that of the file among the inputs."""
 
@@ -117,7 +110,7 @@ class OpenedFile(NamedTuple):
     named: Named | None = None
     parts: tuple[DetectedDocument, ...] = ()
     written: tuple[Document, ...] | None = None
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Problem | LedgerEntry, ...] = ()
     source_code: tuple[bytes, InputError] | None = None
 
 
@@ -129,14 +122,13 @@ def open_files(inputs: Iterable[Found], options: ReadOptions) -> list[OpenedFile
     for position, named in enumerate(inputs):
         if isinstance(named, Named) and first.setdefault(_identify(named), position) < position:
             again = Problem(level="warning", message="given twice; it is read once", place=named.file)
-            files.append(OpenedFile(notes=(Note(position, again),)))
+            files.append(OpenedFile(notes=(again,)))
         elif isinstance(named, Named):
             files.append(_open(position, named, options, inspection))
         elif isinstance(named, LeftOut):
-            files.append(OpenedFile(notes=tuple(Note(position, entry) for entry in inspection.entries(named))))
+            files.append(OpenedFile(notes=tuple(inspection.entries(named))))
         else:
-            subject = problem_of(named) if isinstance(named, InputError) else named
-            files.append(OpenedFile(notes=(Note(position, subject),)))
+            files.append(OpenedFile(notes=(problem_of(named) if isinstance(named, InputError) else named,)))
     return files
 
 
@@ -156,7 +148,7 @@ def open_neighbors(files: Sequence[OpenedFile], options: ReadOptions) -> list[Op
             known.add(_identify(named))
             file = _open(position, named, options, inspection)
             message = "also read, because it is next to an input and may name the workspace"
-            note = Note(position, Problem(level="warning", message=message, place=named.file))
+            note = Problem(level="warning", message=message, place=named.file)
             opened.append(file._replace(notes=(*file.notes, note)))
     return opened
 
@@ -173,7 +165,7 @@ def _identify(named: Named) -> PurePath | str:
 
 def _open(position: int, named: Named, options: ReadOptions, inspection: Inspection) -> OpenedFile:
     content, written = None, None
-    entries: list[DetectedDocument | Note] = []
+    entries: list[DetectedDocument | Problem | LedgerEntry] = []
     try:
         content = content_of(named, options.stdin, options.max_bytes)
         if named.any_suffix and not inspection.is_document(content, named.file):
@@ -189,10 +181,12 @@ def _open(position: int, named: Named, options: ReadOptions, inspection: Inspect
             if named.file.lower().endswith(tuple(SOURCE_CODE)):
                 return OpenedFile(named, source_code=(content, error))
             if not named.any_suffix and not may_be_ours(content, is_json=named.file.lower().endswith(JSON_SUFFIXES)):
-                return OpenedFile(named, notes=(Note(position, _unrelated(named.file, error.message)),))
-        entries = [Note(position, problem_of(error))]
+                return OpenedFile(named, notes=(_unrelated(named.file, error.message),))
+        entries = [problem_of(error)]
     parts = tuple(entry for entry in entries if isinstance(entry, DetectedDocument))
-    return OpenedFile(named, parts, written, tuple(entry for entry in entries if isinstance(entry, Note)))
+    return OpenedFile(
+        named, parts, written, tuple(entry for entry in entries if not isinstance(entry, DetectedDocument))
+    )
 
 
 def find_second(name: str, document: object, formats: Mapping[str, Format]) -> str:
@@ -243,7 +237,9 @@ def _unrelated(place: str, reason: str) -> LedgerEntry:
     return LedgerEntry(place=place, reason=reason, relevant=False)
 
 
-def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> Iterator[DetectedDocument | Note]:
+def _detect(
+    position: int, named: Named, text: Text, options: ReadOptions
+) -> Iterator[DetectedDocument | Problem | LedgerEntry]:
     """Yield the documents of a file, each with the first format that detects it; a single format takes all."""
     formats = options.formats
     for pointer, document in text.documents:
@@ -251,18 +247,18 @@ def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> It
         # A document in a supported format is read even if it also has a key of a report.
         is_other = named.found and name in ("", "changes") and not is_shaped_as_ours(document)
         if is_other and (other := other_document(document)):
-            yield Note(position, _unrelated(named.file, other))
+            yield _unrelated(named.file, other)
         elif name and (second := find_second(name, document, formats)):
             place = (named.file, pointer) if pointer else (named.file,)
-            yield Note(position, problem_of(InputError(second, place=place, remedy=_DIVIDE)))
+            yield problem_of(InputError(second, place=place, remedy=_DIVIDE))
         elif name:
             yield DetectedDocument(position, named, text, pointer, document, name, formats[name])
         elif misspelt := find_misspelt(document, formats):
             place = (named.file, f"{pointer}/{misspelt[0]}")
-            yield Note(position, problem_of(InputError(misspelt[1], place=place, remedy=_IN_ASCII)))
+            yield problem_of(InputError(misspelt[1], place=place, remedy=_IN_ASCII))
         else:
             place = (named.file, pointer) if pointer else (named.file,)
             remedy = "`policyeng check --from` lists the formats"
             error = InputError(f"unsupported format: {seen(document)}", place=place, remedy=remedy)
             problem = problem_of(error, "warning" if options.documents else "error")
-            yield Note(position, _unrelated(":".join(place), error.message) if is_other else problem)
+            yield _unrelated(":".join(place), error.message) if is_other else problem

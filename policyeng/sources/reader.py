@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from policyeng.sources.context import DocumentContext, Home, find_surroundings, 
 from policyeng.sources.detection import (
     FORMATS,
     DetectedDocument,
-    Note,
     OpenedFile,
     ReadOptions,
     belongs_to_workspace,
@@ -164,14 +164,13 @@ def read_documents(inputs: Iterable[Found], options: ReadOptions) -> ReadDocumen
         documents = [with_embedded(document, part.name) for part, document in zip(parts, documents, strict=True)]
     read = list(zip(parts, documents, strict=True))
     notes = [
-        *(note for file in files for note in file.notes),
-        *superseded,
+        *((position, note) for position, file in enumerate(files) for note in file.notes),
+        *((0, note) for note in superseded),
         *list_uncompiled(files, (part for part, document in read if document.reading.resources)),
-        *(Note(part.position, subject) for part, document in read for subject in _list_faults(part, document)),
+        *((part.position, note) for part, document in read for note in _list_faults(part, document)),
     ]
-    in_order = sorted(notes, key=lambda note: note.position)
-    problems = tuple(note.subject for note in in_order if isinstance(note.subject, Problem))
-    ledger = tuple(note.subject for note in notes if isinstance(note.subject, LedgerEntry))
+    problems = tuple(note for _, note in sorted(notes, key=itemgetter(0)) if isinstance(note, Problem))
+    ledger = tuple(note for _, note in notes if isinstance(note, LedgerEntry))
     return ReadDocuments(files, read, problems, ledger)
 
 

@@ -10,11 +10,11 @@ from pathlib import Path, PurePath
 from msgspec.structs import replace
 
 from policyeng.later import lazy_pattern
-from policyeng.models import WORKSPACE_TYPE, JsonObject, LedgerEntry, lowered
+from policyeng.models import WORKSPACE_TYPE, JsonObject, LedgerEntry, Problem, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources import workspace_config
 from policyeng.sources.context import Home, directory_of, resolve_path
-from policyeng.sources.detection import DetectedDocument, Note, OpenedFile
+from policyeng.sources.detection import DetectedDocument, OpenedFile
 from policyeng.sources.discovery import Named
 from policyeng.sources.parsed import Find, Loaded, NamedThing, ParsedDocument, find_nothing, problem_of
 from policyeng.sources.relevance import mentions_machine_learning
@@ -150,7 +150,9 @@ _CALLS = "/configuration/root_module/module_calls"
 _BICEP = (".bicep", ".bicepparam")
 
 
-def list_uncompiled(files: Sequence[OpenedFile], read: Iterable[DetectedDocument]) -> Iterator[Note]:
+def list_uncompiled(
+    files: Sequence[OpenedFile], read: Iterable[DetectedDocument]
+) -> Iterator[tuple[int, Problem | LedgerEntry]]:
     """Report source code for Azure Machine Learning as an error, unless an input was generated from it.
 
     A Bicep file and the modules that it calls are compiled to the template of the same name in the same directory.
@@ -161,17 +163,20 @@ def list_uncompiled(files: Sequence[OpenedFile], read: Iterable[DetectedDocument
     Args:
         files: all inputs.
         read: the documents with resources.
+
+    Yields:
+        The position of each, and the problem or what was not read.
     """
     codes = [(at, file.named, *file.source_code) for at, file in enumerate(files) if file.named and file.source_code]
     generated = _find_generated_inputs({named.path: content for _, named, content, _ in codes if named.path}, read)
     for position, named, content, error in codes:
         if named.path in generated:
             reason = f"`{generated[named.path]}` is read instead; it is assumed to be up to date"
-            yield Note(position, LedgerEntry(place=named.file, reason=reason, relevant=False))
+            yield position, LedgerEntry(place=named.file, reason=reason, relevant=False)
         elif mentions_machine_learning(content):
-            yield Note(position, problem_of(error))
+            yield position, problem_of(error)
         else:
-            yield Note(position, LedgerEntry(place=named.file, reason=error.message, relevant=False))
+            yield position, LedgerEntry(place=named.file, reason=error.message, relevant=False)
 
 
 def _find_generated_inputs(sources: Mapping[Path, bytes], read: Iterable[DetectedDocument]) -> dict[Path, str]:
@@ -219,14 +224,14 @@ def _find_planned_directories(home: Path, plan: object) -> set[Path]:
     return found
 
 
-def drop_superseded(parts: Sequence[DetectedDocument]) -> tuple[list[DetectedDocument], list[Note]]:
+def drop_superseded(parts: Sequence[DetectedDocument]) -> tuple[list[DetectedDocument], list[LedgerEntry]]:
     """Drop the Terraform states in directories that a plan in the same directory replaces."""
     plans: dict[PurePath, DetectedDocument] = {}
     for part in parts:
         if _is_plan(part) and value_at(part.document, _PRIOR) is not None:
             plans.setdefault(directory_of(part.named), part)
     kept: list[DetectedDocument] = []
-    notes: list[Note] = []
+    superseded: list[LedgerEntry] = []
     for part in parts:
         is_state = part.name == "terraform" and part.named.found and not _is_plan(part)
         if is_state and (plan := plans.get(directory_of(part.named))):
@@ -234,10 +239,10 @@ def drop_superseded(parts: Sequence[DetectedDocument]) -> tuple[list[DetectedDoc
             # A plan of another state can be put next to any state.
             is_other = not _list_ids(part.document) <= _list_ids(value_at(plan.document, _PRIOR))
             reason += ", which does not have all of its resources" if is_other else ""
-            notes.append(Note(part.position, LedgerEntry(place=part.named.file, reason=reason, relevant=is_other)))
+            superseded.append(LedgerEntry(place=part.named.file, reason=reason, relevant=is_other))
         else:
             kept.append(part)
-    return kept, notes
+    return kept, superseded
 
 
 def _list_ids(document: object) -> set[str]:
