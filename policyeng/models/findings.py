@@ -434,9 +434,9 @@ def _known_kind(value: object) -> object:
     return "other" if value == "unread" else value
 
 
-#: The kinds of problems in reports.
-_KINDS = ["exemption", "nothing_evaluated", "left_out", "builtin_errors", "other"]
-#: The kinds of problems with a part of a document while it is read, whose place is a JSON Pointer.
+#: The kinds of problems with a part of a document while it is read, whose place is a JSON Pointer. An `empty` part is
+#: understood and contains nothing to check, so it is only a warning if the user did not name the file; one that is
+#: `ambiguous` can be read in two ways, and is an error even then.
 PartKind = Literal["part", "empty", "ambiguous"]
 _PART_KINDS = frozenset(get_args(PartKind))
 
@@ -451,9 +451,6 @@ class Problem(Model, frozen=True, kw_only=True):
             builtins that failed and are undefined; `other` for the rest.
     """
 
-    # While a document is read, a problem is about a part of it: an `empty` part is understood and contains nothing to
-    # check, so it is only a warning if the user did not name the file; one that is `ambiguous` can be read in two ways,
-    # and is an error even then.
     unwritten = frozenset({"remedy"})
 
     level: Literal["error", "warning"]
@@ -461,9 +458,10 @@ class Problem(Model, frozen=True, kw_only=True):
     place: str = ""
     kind: Annotated[
         Literal["exemption", "nothing_evaluated", "left_out", "builtin_errors", "other", "part", "empty", "ambiguous"],
-        Limited(expected=_KINDS),
+        Limited(expected=["exemption", "nothing_evaluated", "left_out", "builtin_errors", "other"]),
         Checked(_known_kind, before=True),
     ] = "other"
+    #: How to fix a part of a document; reports have it at the end of the message.
     remedy: str = ""
 
     def __post_init__(self) -> None:

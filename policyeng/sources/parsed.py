@@ -272,19 +272,24 @@ def move_pointers(reading: ParsedDocument, base: str) -> ParsedDocument:
 
 
 def reading_of(entries: Iterable[Placed | Problem], truncated: str = "") -> ParsedDocument:
-    """Separate entries into resources and refusals; adjacent refusals for the same reason become one."""
+    """Separate entries into resources and problems; adjacent refusals for the same reason become one."""
     placed: list[Placed] = []
-    refused = _group_refusals(_refusals_of(entries, placed))
-    return ParsedDocument(resources=tuple(placed), truncated=truncated, problems=refused)
+    remarks: list[Problem] = []
+    refused = _group_refusals(_refusals_of(entries, placed, remarks))
+    return ParsedDocument(resources=tuple(placed), truncated=truncated, problems=(*refused, *remarks))
 
 
-def _refusals_of(entries: Iterable[Placed | Problem], placed: list[Placed]) -> Iterator[Problem]:
-    """Yield refusals one by one, because there may be millions, and append the other entries to a list."""
+def _refusals_of(
+    entries: Iterable[Placed | Problem], placed: list[Placed], remarks: list[Problem]
+) -> Iterator[Problem]:
+    """Yield refusals one by one, because there may be millions, and append the other entries to the lists."""
     for entry in entries:
-        if isinstance(entry, Problem):
-            yield entry
-        else:
+        if not isinstance(entry, Problem):
             placed.append(entry)
+        elif entry.level == "warning":
+            remarks.append(entry)
+        else:
+            yield entry
 
 
 def limit_refusals(entries: Iterable[_Entry | Problem]) -> Iterator[_Entry | Problem]:

@@ -99,12 +99,9 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         return ParsedDocument(problems=(refuse("/$schema", message, "correct `$schema`, or remove it"),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
-    reading = reading_of(kind.bring(without_nulls(document), "", at_home(document, around)))
-    return replace(
-        reading,
-        problems=(*reading.problems, *_find_rejected_keys(kind, document)),
-        movable=movable(reading.resources),
-    )
+    entries = kind.bring(without_nulls(document), "", at_home(document, around))
+    reading = reading_of((*entries, *_find_rejected_keys(kind, document)))
+    return replace(reading, movable=movable(reading.resources))
 
 
 def belongs_to_workspace(document: object) -> bool:

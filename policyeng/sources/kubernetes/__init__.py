@@ -61,10 +61,9 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         around = replace(around, as_applied=True)
     names = Names(around, names_in(document))
     read = [read_one(entry, names) for entry in objects]
-    reading = reading_of(each.entry for each in read if each.entry is not None)
-    problems = (*reading.problems, *(remark for each in read for remark in each.remarks))
-    nothing = "" if reading.resources or problems else _explain_nothing(objects)
-    return replace(reading, problems=problems, nothing=nothing, movable=_movable(reading.resources))
+    reading = reading_of(part for each in read for part in (each.entry, *each.remarks) if part is not None)
+    nothing = "" if reading.resources or reading.problems else _explain_nothing(objects)
+    return replace(reading, nothing=nothing, movable=_movable(reading.resources))
 
 
 def _explain_nothing(objects: list[KubernetesObject]) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from policyeng.facts.letters import as_technical_name
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_text import shortened
@@ -152,8 +154,8 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
     manifests, unread = read_manifests(managed, estate.around)
     whole = [*fold_children(every.whole), *every.parts, *manifests.resources]
     refusals = (entry for entry in entries if isinstance(entry, Problem))
-    reading = reading_of([*whole, *refusals, *manifests.refusals])
     remarks = (*_find_problems(managed, is_state=not plan), *unread)
+    reading = reading_of([*whole, *refusals, *remarks, *manifests.problems])
     missing = (
         *incomplete,
         *_missing(estate, whole),
@@ -161,12 +163,10 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
         *(f"{estate.around.file}: {each.message}" for each in remarks),
     )
     deletes = tuple(plan_changes.requested(managed)) if plan else ()
-    problems = (*reading.problems, *remarks, *manifests.remarks)
-    nothing = "" if whole or problems or missing or deletes else _explain_nothing(managed)
-    return ParsedDocument(
-        resources=reading.resources,
+    nothing = "" if whole or reading.problems or missing or deletes else _explain_nothing(managed)
+    return replace(
+        reading,
         incomplete=missing,
-        problems=problems,
         nothing=nothing,
         movable=estate.movable,
         states_changes=bool(plan),
