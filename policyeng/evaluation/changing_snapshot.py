@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec import structs
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_types import NESTED
@@ -23,6 +24,7 @@ from policyeng.evaluation.prepared_snapshot import (
     Becomes,
     Moves,
     Path,
+    find_position,
     has_json_types,
     resource_subject,
     workload_subject,
@@ -38,13 +40,13 @@ from policyeng.evaluation.tracing import (
 )
 from policyeng.evaluation.unknown_markers import mark_for_bundle, marked
 from policyeng.facts.ids import fold_id, place_in_arm, workspace_of
-from policyeng.models import Location, Origin, Resource, lowered
+from policyeng.models import Origin, Resource, lowered
 from policyeng.rego.values import Value
 from policyeng.workloads import Workload
 from policyeng.workloads.lookup import Reader, reader
 
 #: Replaces a subject that no longer exists.
-_GONE = Resource("", {}, "", "", "", "", -1, {}, Location())
+_GONE = Resource("", {}, "", "", "")
 
 
 class Rows(NamedTuple):
@@ -287,7 +289,7 @@ class ChangingSnapshot:
                 to = self._position.get(row.key, -1)
                 for at in self.inside(row.key):
                     if self.subjects[at].workspace != to:
-                        edits.splice(self.subjects, at, 1, [self.subjects[at]._replace(workspace=to)])
+                        edits.splice(self.subjects, at, 1, [structs.replace(self.subjects[at], workspace=to)])
 
     def _edit_resource(self, edits: Edits, row: SubjectChange) -> None:
         folded, at = fold_id(row.key), bisect_left(self._ids, row.key)
@@ -414,7 +416,8 @@ def _row_at(
         return SubjectChange(at, key, before, None)
     text = orjson.dumps(becomes.resource, option=orjson.OPT_SORT_KEYS)
     resource = becomes.resource if has_json_types(becomes.resource) else orjson.loads(text)
-    after = resource_subject(key, resource, place_in_arm(key), position, becomes.notes, becomes.remarks)
+    after = resource_subject(key, resource, becomes.notes, becomes.remarks)
+    after.workspace = find_position(after, place_in_arm(key), position)
     return SubjectChange(at, key, before, after, text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
-from policyeng.bundle import Policy, SnapshotView
+from policyeng.bundle import Policy
 from policyeng.errors import suggest_nearest
 from policyeng.facts import Facts
 from policyeng.facts.arm_casing import is_respelled
@@ -29,20 +29,20 @@ _METRICS = (
 )
 
 
-def list_warnings(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], facts: Facts) -> Iterator[Problem]:
+def list_warnings(document: JsonObject, unreadable: Mapping[str, Mapping[str, str]], facts: Facts) -> Iterator[Problem]:
     """Yield warnings about unknown kinds of compute, and about probable misspellings in the organization's facts.
 
     Custom policies can read approvals and metrics that the built-in policies do not, so an unknown name is reported
     only if it is similar to a known one.
 
     Args:
-        view: the snapshot; warnings are in its order.
+        document: the value of `input.snapshot`; warnings are in its order.
         unreadable: as in `Snapshot`.
         facts: the facts of the bundle.
     """
-    for compute in view.by_type.get(COMPUTE_TYPE, ()):
+    for compute in document["by_type"].get(COMPUTE_TYPE, ()):
         yield from of_compute(compute, unreadable.get(lowered(compute["id"]), {}))
-    for approval in view.approvals:
+    for approval in document["approvals"]:
         kind, series, place = approval["kind"], approval["series"], f"approval {approval['id']}"
         if fold(kind) == "model":
             if fold(approval["model"]) is None:
@@ -54,7 +54,7 @@ def list_warnings(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]
             meant = suggest_nearest(series, facts.document.get("vm_series", ())) or "; name one, such as `NCsv3`"
             message = f"`{series}` is not a VM series of the catalog, so the approval has no effect{meant}"
             yield Problem(level="warning", message=message, place=place)
-    for name in sorted({metric["name"] for metric in view.metrics} - {*_METRICS}):
+    for name in sorted({metric["name"] for metric in document["metrics"]} - {*_METRICS}):
         yield from _find_misspellings("metrics", "name", name, _METRICS)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from types import MappingProxyType, NoneType
@@ -25,6 +25,7 @@ from policyeng.facts.ids import ArmPlace, fold_id, guid_of, place_in_arm
 from policyeng.facts.subnets import subnets_of
 from policyeng.facts.words import fold, get_inside
 from policyeng.models import (
+    NOWHERE,
     WORKSPACE_TYPE,
     Approval,
     Carried,
@@ -177,25 +178,6 @@ def refuse_duplicate(plural: str, identity: str) -> Problem:
     return Problem(level="error", message=f"two {plural} have this id; remove one of them", place=identity)
 
 
-_NOWHERE = Location()
-
-
-class _ResourceRow(NamedTuple):
-    """A resource that can be evaluated.
-
-    Attributes:
-        key: its lower-case id.
-        text: its canonical JSON.
-        document: as policies see it.
-        remarks: problems about the resource.
-    """
-
-    key: str
-    text: bytes
-    document: JsonObject
-    remarks: tuple[Problem, ...]
-
-
 @dataclass(frozen=True)
 class PreparedSnapshot:
     """The subjects of a snapshot with the data that they share.
@@ -230,9 +212,12 @@ class PreparedSnapshot:
 
 def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     """Prepare a snapshot; the result does not depend on the order of its resources."""
-    rows, problems = _sorted_resources(snapshot)
-    resources = [row.document for row in rows]
-    places = [place_in_arm(row.key) for row in rows]
+    subjects, texts, problems = _read_resources(snapshot)
+    resources = [subject.document for subject in subjects]
+    position = {subject.key: index for index, subject in enumerate(subjects)}
+    places = [place_in_arm(key) for key in position]
+    for subject, place in zip(subjects, places, strict=True):
+        subject.workspace = find_position(subject, place, position)
     approved, approved_twice = deduplicate(snapshot.approvals, "approvals")
     evidence, evidence_twice = deduplicate(snapshot.evidence, "entries of evidence")
     workloads_stated, stated_twice = deduplicate(snapshot.workloads, "declared workloads")
@@ -257,7 +242,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     }
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
     unread = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
-    digested = {**stated, **unread, "workloads": declared, "resources": [orjson.Fragment(row.text) for row in rows]}
+    digested = {**stated, **unread, "workloads": declared, "resources": list(map(orjson.Fragment, texts))}
     if not evidence:  # nor does the digest depend on this without any
         del digested["evidence"]
     digested["approvals"] = [_without_absent_model(entry) for entry in stated["approvals"]]
@@ -272,20 +257,16 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
         **stated,
         "workloads": [workload.document for workload in derived],
         "resources": resources,
-        "by_id": {row.key: row.document for row in rows},
+        "by_id": dict(zip(position, resources, strict=True)),
         "by_type": group_by_type(resources),
-        **indices_of(zip((row.key for row in rows), resources, places, strict=True), stated),
+        **indices_of(zip(position, resources, places, strict=True), stated),
     }
     if documents:
         document["documents"] = [orjson.loads(text) for _, text in documents]
     gaps = gaps_in(snapshot.incomplete)
-    position = {row.key: index for index, row in enumerate(rows)}
-    prepared = PreparedSnapshot(
+    return PreparedSnapshot(
         subjects=[
-            *(
-                resource_subject(row.key, row.document, place, position, Notes.of(snapshot, row.key), row.remarks)
-                for row, place in zip(rows, places, strict=True)
-            ),
+            *subjects,
             *_other_subjects(snapshot, derived, document, position),
             *(
                 _document_subject(entry, content)
@@ -295,27 +276,23 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
         ],
         document=document,
         digest=hashlib.sha256(orjson.dumps(digested, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        problems=(),
-        derivation=derivation,
-        gaps=gaps,
-        covers=None if snapshot.covers is None else (*snapshot.covers, *list_bounded(snapshot.incomplete)),
-    )
-    return replace(
-        prepared,
         problems=(
             *problems,
             *approved_twice,
             *stated_twice,
             *evidence_twice,
             *unreadable_documents,
-            *list_warnings(prepared.view, snapshot.unreadable, facts),
+            *list_warnings(document, snapshot.unreadable, facts),
         ),
+        derivation=derivation,
+        gaps=gaps,
+        covers=None if snapshot.covers is None else (*snapshot.covers, *list_bounded(snapshot.incomplete)),
     )
 
 
-def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Problem]]:
-    """Return the well-formed resources, sorted, with each id once, and problems about the others."""
-    rows: list[_ResourceRow] = []
+def _read_resources(snapshot: Snapshot) -> tuple[list[Resource], list[bytes], list[Problem]]:
+    """Return the well-formed resources, sorted, with each id once, their canonical JSON, and problems."""
+    rows: list[tuple[Resource, bytes]] = []
     problems: list[Problem] = []
     for resource in snapshot.resources:
         identity, kind = resource.get("id"), resource.get("type")
@@ -329,28 +306,29 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
             if read.document is not resource:
                 text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
             document = read.document if has_json_types(read.document) else orjson.loads(text)
-            rows.append(_ResourceRow(key, text, document, read.problems))
+            rows.append((resource_subject(key, document, Notes.of(snapshot, key), read.problems), text))
         except TypeError as error:
             problems.append(_not_evaluated(identity, error))
-    if not is_within([row.document for row in rows], MAX_DEPTH + 1):
-        rows = [row for row in rows if _is_readable(row, problems)]
-    rows.sort(key=lambda row: row[:2])
-    unique: dict[str, _ResourceRow] = {}
-    for row in rows:
-        if row.key in unique:
-            problems.append(refuse_duplicate("resources", unique[row.key].document["id"]))
+    if not is_within([subject.document for subject, _ in rows], MAX_DEPTH + 1):
+        rows = [row for row in rows if _is_readable(*row, problems)]
+    rows.sort(key=lambda row: (row[0].key, row[1]))
+    unique: dict[str, Resource] = {}
+    texts: list[bytes] = []
+    for subject, text in rows:
+        if unique.setdefault(subject.key, subject) is subject:
+            texts.append(text)
         else:
-            unique[row.key] = row
-    problems += (problem for row in unique.values() for problem in row.remarks)
-    return list(unique.values()), problems
+            problems.append(refuse_duplicate("resources", unique[subject.key].reported_id))
+    problems += (problem for subject in unique.values() for problem in subject.remarks)
+    return list(unique.values()), texts, problems
 
 
-def _is_readable(row: _ResourceRow, problems: list[Problem]) -> bool:
+def _is_readable(subject: Resource, text: bytes, problems: list[Problem]) -> bool:
     """Check whether a resource alone is JSON that a reader accepts; add a problem if it is not."""
     try:
-        require_readable(row.document, row.text, row.document["id"])
+        require_readable(subject.document, text, subject.reported_id)
     except InputError as error:
-        problems.append(_not_evaluated(row.document["id"], error))
+        problems.append(_not_evaluated(subject.reported_id, error))
         return False
     return True
 
@@ -412,24 +390,20 @@ class Becomes(NamedTuple):
         return self._replace(resource=folded.document, remarks=folded.problems)
 
 
-def resource_subject(
-    key: str,
-    resource: JsonObject,
-    place: ArmPlace,
-    position: Mapping[str, int],
-    notes: Notes,
-    remarks: tuple[Problem, ...],
-) -> Resource:
-    """Return a resource as a subject; `position` has the positions of resources by lower-case id."""
-    kind = lowered(resource["type"])
+def find_position(resource: Resource, place: ArmPlace, position: Mapping[str, int]) -> int:
+    """Return the position of the workspace of a resource; `position` has those of resources by lower-case id."""
+    return position[resource.key] if resource.target_type == WORKSPACE_TYPE else position.get(place.workspace or "", -1)
+
+
+def resource_subject(key: str, document: JsonObject, notes: Notes, remarks: tuple[Problem, ...]) -> Resource:
+    """Return a resource as a subject whose workspace is not known yet; `key` is its lower-case id."""
     return Resource(
         key=key,
-        document=resource,
-        target_type=kind,
-        reported_id=resource["id"],
-        reported_type=resource["type"],
-        home=resource["id"],
-        workspace=position[key] if kind == WORKSPACE_TYPE else position.get(place.workspace or "", -1),
+        document=document,
+        target_type=lowered(document["type"]),
+        reported_id=document["id"],
+        reported_type=document["type"],
+        home=document["id"],
         unreadable=unreadable_read(notes.unreadable),
         location=_location(notes.origin),
         carried=notes.carried,
@@ -456,7 +430,7 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
 
 def _document_subject(document: Document, content: Any) -> Resource:
     location = Location(file=document.file, line=document.line)
-    return Resource(lowered(document.name), content, "document", document.name, "document", "", -1, {}, location)
+    return Resource(lowered(document.name), content, "document", document.name, "document", location=location)
 
 
 def _gap_subject(gap: Gap) -> Resource:
@@ -468,9 +442,7 @@ def _gap_subject(gap: Gap) -> Resource:
         reported_id=gap.scope,
         reported_type=gap.kind,
         home=gap.scope,
-        workspace=-1,
         unreadable={"": unread},
-        location=_NOWHERE,
         is_gap=True,
     )
 
@@ -485,7 +457,7 @@ def _other_subjects(
     for approval in document["approvals"]:
         key = lowered(approval["id"])
         location = _location(origins.get(key))
-        yield Resource(key, approval, "approval", approval["id"], "approval", approval["scope"], -1, {}, location)
+        yield Resource(key, approval, "approval", approval["id"], "approval", approval["scope"], location=location)
 
 
 def _with_tags_read(workload: DeclaredWorkload) -> DeclaredWorkload:
@@ -495,7 +467,7 @@ def _with_tags_read(workload: DeclaredWorkload) -> DeclaredWorkload:
 
 def _location(origin: Origin | None) -> Location:
     if origin is None:
-        return _NOWHERE
+        return NOWHERE
     file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL can contain a password
     return Location(file=file, line=origin.line, column=origin.column, address=origin.names.address, fields={})
 

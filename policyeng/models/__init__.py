@@ -78,9 +78,10 @@ from policyeng.models.findings import (
     Unknown,
 )
 from policyeng.models.ledger import FailureCriteria, LedgerEntry, leaves_undecided, relevant_entries
-from policyeng.models.resource import Resource
+from policyeng.models.resource import NOWHERE, Resource
 
 __all__ = [
+    "NOWHERE",
     "NO_NAMES",
     "POLICY_FIELDS",
     "UNCHECKED",

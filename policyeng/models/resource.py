@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import final
+
+from msgspec import Struct
 
 from policyeng.models.base import JsonObject
 from policyeng.models.documents import Carried
 from policyeng.models.findings import Location, Problem
 
+#: The location of what was not read from a file.
+NOWHERE = Location()
 
-class Resource(NamedTuple):
+
+@final
+class Resource(Struct):
     """A subject of evaluation: an ARM resource, or a workload, an approval or a document in place of one.
 
     Attributes:
@@ -34,10 +40,10 @@ class Resource(NamedTuple):
     target_type: str
     reported_id: str
     reported_type: str
-    home: str
-    workspace: int
-    unreadable: Mapping[str, str]
-    location: Location
+    home: str = ""
+    workspace: int = -1
+    unreadable: Mapping[str, str] = MappingProxyType({})
+    location: Location = NOWHERE
     possible: Mapping[str, frozenset[object]] = MappingProxyType({})
     carried: Carried | None = None
     is_gap: bool = False
