@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 
 from policyeng.bundle import Policy
 from policyeng.errors import suggest_nearest
@@ -11,7 +11,7 @@ from policyeng.facts import Facts
 from policyeng.facts.arm_casing import is_respelled
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.words import CLASSIFICATION_TAG, classifications, fold, get_inside
-from policyeng.models import JsonObject, Problem, lowered
+from policyeng.models import JsonObject, Problem, Resource
 from policyeng.parsing.json_text import shortened
 
 #: The kinds of compute. Source: ARM, Microsoft.MachineLearningServices/workspaces/computes 2025-12-01, `computeType`,
@@ -29,19 +29,20 @@ _METRICS = (
 )
 
 
-def list_warnings(document: JsonObject, unreadable: Mapping[str, Mapping[str, str]], facts: Facts) -> Iterator[Problem]:
+def list_warnings(subjects: Iterable[Resource], document: JsonObject, facts: Facts) -> Iterator[Problem]:
     """Yield warnings about unknown kinds of compute, and about probable misspellings in the organization's facts.
 
     Custom policies can read approvals and metrics that the built-in policies do not, so an unknown name is reported
     only if it is similar to a known one.
 
     Args:
-        document: the value of `input.snapshot`; warnings are in its order.
-        unreadable: as in `Snapshot`.
+        subjects: resources in their order.
+        document: the value of `input.snapshot`.
         facts: the facts of the bundle.
     """
-    for compute in document["by_type"].get(COMPUTE_TYPE, ()):
-        yield from of_compute(compute, unreadable.get(lowered(compute["id"]), {}))
+    for subject in subjects:
+        if subject.target_type == COMPUTE_TYPE:
+            yield from of_compute(subject.document, subject.unreadable)
     for approval in document["approvals"]:
         kind, series, place = approval["kind"], approval["series"], f"approval {approval['id']}"
         if fold(kind) == "model":

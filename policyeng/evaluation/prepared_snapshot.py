@@ -282,7 +282,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
             *stated_twice,
             *evidence_twice,
             *unreadable_documents,
-            *list_warnings(document, snapshot.unreadable, facts),
+            *list_warnings(subjects, document, facts),
         ),
         derivation=derivation,
         gaps=gaps,

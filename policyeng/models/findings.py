@@ -470,12 +470,7 @@ class Problem(Model, frozen=True, kw_only=True):
             force_setattr(self, "place", masked_message(self.place))
 
     def located(self, place: str, *inner: str) -> Problem:
-        """Return the problem of a part as reports have it: at a file and line, with the remedy in its message.
-
-        Args:
-            place: its file and line.
-            inner: where in there, for the message; empty parts are omitted.
-        """
+        """Return the problem of a part as reports have it: with its remedy, and where in `place` it is, in words."""
         message = str(InputError(self.message, place=inner, remedy=self.remedy))
         return Problem(level=self.level, message=message, place=place)
 

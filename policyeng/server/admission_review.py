@@ -29,6 +29,7 @@ from policyeng.report.phrases import (
     denial_sentence,
     denials,
     ledger_entry_sentence,
+    problem_sentence,
     shorten_id,
     unknown_sentence,
     unknowns,
@@ -411,9 +412,7 @@ def _status(decision: Decision, reviewed: ReviewedObject) -> ReviewStatus:
 def _lines(decision: Decision, reviewed: ReviewedObject) -> Iterator[str]:
     for problem in decision.problems:
         if problem.level == "error":
-            yield _shorten(
-                visible(f"{problem.place}: {problem.message}" if problem.place else problem.message), _MOST_LINE
-            )
+            yield _shorten(problem_sentence(problem), _MOST_LINE)
     if not decision.allowed:  # under `strict_unknown` these deny
         for entry in relevant_entries(decision.ledger):
             yield _shorten(f"not read: {ledger_entry_sentence(entry)}", _MOST_LINE)
