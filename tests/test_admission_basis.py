@@ -233,8 +233,8 @@ def test_a_clock_is_evaluated_once_for_all_requests(
 def test_at_another_clock_only_what_the_change_touches_is_evaluated(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What can read nothing else waits until it is requested; what can, and read the clock, cannot."""
-    late = "time.parse_rfc3339_ns(input.as_of) > 0"
+    """What can read nothing else waits until it is requested; what can, and uses the clock in any way, cannot."""
+    late = 'time.weekday(time.parse_rfc3339_ns(input.as_of)) != ""'
     alone, near = (
         rego("p0", deny_when(late)),
         rego("p1", f'deny contains {{"msg": "m"}} if {{ {NEIGHBOUR}; {late} }}', identity="T-A-2"),
@@ -258,6 +258,25 @@ def test_at_another_clock_only_what_the_change_touches_is_evaluated(
     assert state.decide(workspace("hub", x=1), later, hub) == whole
     assert sorted(counted) == [1, 1, 2]
     assert [finding.resource.rpartition("/")[2] for finding in whole.cleared] == ["w"]
+
+
+def test_what_compares_the_clock_is_evaluated_when_it_reaches_another_moment(
+    tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the moments that policies compare the clock with, no time needs an evaluation, forward or back."""
+    late = f'time.parse_rfc3339_ns(input.as_of) > time.parse_rfc3339_ns("{(AS_OF + timedelta(days=2)).isoformat()}")'
+    near = rego("p0", f'deny contains {{"msg": "m"}} if {{ {NEIGHBOUR.replace("> 1", "> 0")}; {late} }}')
+    state = AdmissionSession(bundle_of(tmp_path, near), estate)
+    state.decide(workspace("o1", y=1), OPTIONS)
+    counted = pairs_evaluated(monkeypatch)
+
+    for days, times in ((1, []), (2, []), (3, [1]), (40, []), (1, [1])):
+        options = AdmissionOptions(AS_OF + timedelta(days=days), standing=True)
+        whole = decided_wholly(state.bundle, estate, changes_of(workspace("o1", y=2)), options)
+        assert state.decide(workspace("o1", y=2), options) == whole
+        assert len(whole.standing) == (days > 2)
+        assert counted == times
+        counted.clear()
 
 
 def test_after_other_changes_only_what_either_affects_is_evaluated(

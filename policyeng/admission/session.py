@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from operator import is_
@@ -41,7 +40,7 @@ from policyeng.engines import engine_version
 from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.changing_snapshot import Edits
 from policyeng.evaluation.prepared_snapshot import Becomes
-from policyeng.facts.ids import fold_id, scopes_of, workspace_of
+from policyeng.facts.ids import fold_id
 from policyeng.models import BundleRef, Change, Decision, EngineRef, JsonObject, Snapshot, SnapshotRef
 from policyeng.sources import ChangesRead
 
@@ -107,10 +106,6 @@ class AdmissionSession:
         #: The ids of subjects that are not resources of the snapshot: approvals, and declared workloads.
         self._stated = frozenset(_other_ids(prepared)) - frozenset(self._by_id)
         self._header = _header(prepared)
-        #: The number of resources and of workspaces in each subscription, if needed: lists are read by subscription.
-        self._subscriptions = (
-            Counter(map(_find_subscription, self._by_id)) if prepared.estate.covers is not None else None
-        )
 
     def decide(
         self, change: Changes, options: AdmissionOptions, before: Changes = (), remembered: Sequence[Change] = ()
@@ -192,16 +187,6 @@ class AdmissionSession:
     def _apply(self, earlier: _Earlier) -> ChangedResources:
         return apply_earlier(*earlier, self._by_id, self._state, self.bundle.spellings)
 
-    def _changes_subscriptions(self, made: ChangedResources) -> bool:
-        """Check whether changes add or delete the only resource, or the only workspace, of a subscription."""
-        if self._subscriptions is None:
-            return False
-        more = Counter[tuple[str, bool]]()
-        for key, becomes in made.becomes.items():
-            more[_find_subscription(key)] += (becomes.resource is not None) - (key in self._by_id)
-        before = self._subscriptions
-        return any((before[one] > 0) != (before[one] + number > 0) for one, number in more.items())
-
     @uncollected()
     def _decided(
         self,
@@ -216,17 +201,18 @@ class AdmissionSession:
         if earlier != known:
             given = self._apply(earlier)
         made = apply_in_order(changes, self._by_id, self._state, given, self.bundle.spellings)
-        is_stated = not self._stated.isdisjoint({*made.becomes, *made.changed})
-        if is_stated or self._changes_subscriptions(given) or self._changes_subscriptions(made):
+        if not self._stated.isdisjoint({*made.becomes, *made.changed}):
             return None
         moment = options.moment
-        if earlier != known:
-            self._move(baseline, earlier, given, moment)
+        if earlier != known and not self._move(baseline, earlier, given, moment):
+            return None
         in_force = (
             exempting.in_force_of(options.exemptions, self.bundle.policies, moment)[0] if options.exemptions else []
         )
         becomes = {key: after for key, after in made.becomes.items() if after is not given.becomes.get(key)}
         compared = baseline.compare(becomes, made.changed, moment, in_force)
+        if compared is None:
+            return None
         attributed = sorted_out(compared.before, compared.after, made.changed, compared.touches)
         if options.standing:
             attributed.elsewhere.extend(baseline.standing(compared.pairs, moment, in_force))
@@ -235,8 +221,8 @@ class AdmissionSession:
         )
         return decided(changes, self._header._replace(as_of=moment), attributed, problems, gate)
 
-    def _move(self, baseline: BaselineFindings, changes: _Earlier, made: ChangedResources, moment: datetime) -> None:
-        """Move the findings to the state after changes, from the nearest of the last states."""
+    def _move(self, baseline: BaselineFindings, changes: _Earlier, made: ChangedResources, moment: datetime) -> bool:
+        """Move the findings to the state after changes, from the nearest of the last states, if they can be moved."""
         apart = self._between(self._states[-1].made, made)
         while (edits := self._states[-1].edits) is not None:
             near = self._between(self._states[-2].made, made)
@@ -246,11 +232,15 @@ class AdmissionSession:
             self._states.pop()
             apart = near
         if apart:
-            self._states.append(_ChangedState(changes, made, baseline.change(apart, moment)))
+            edits = baseline.change(apart, moment)
+            if edits is None:
+                return False
+            self._states.append(_ChangedState(changes, made, edits))
         else:
             self._states[-1] = self._states[-1]._replace(changes=changes, made=made)
         if len(self._states) > _STATES:
             self._states = [self._states[1]._replace(edits=None), *self._states[2:]]
+        return True
 
     def _between(self, one: ChangedResources, other: ChangedResources) -> dict[str, Becomes]:
         """Return the later states of resources if other changes replace the current ones."""
@@ -290,11 +280,6 @@ def _other_ids(prepared: EvaluationContext) -> list[str]:
     """Return the ids of workloads, approvals and documents, in their order."""
     others = prepared.estate.subjects[len(prepared.estate.view.resources) :]
     return [fold_id(subject.reported_id) for subject in others]
-
-
-def _find_subscription(key: str) -> tuple[str, bool]:
-    """Return the subscription of a lower-case id, and whether the id is that of a workspace."""
-    return next(iter(scopes_of(key)), ""), workspace_of(key) == key
 
 
 def _header(prepared: EvaluationContext) -> DecisionHeader:

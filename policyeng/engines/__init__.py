@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from policyeng.bundle import Bundle
 from policyeng.engines import python
 from policyeng.engines.opa_query import OpaOptions
 from policyeng.engines.request import Column, EvaluationRequest, Judgement, Pair
@@ -59,7 +58,7 @@ def evaluate_pairs(
     if clock is None:
         return _evaluate_all(work)
     reading = {policy for policy in work.positions if work.bundle.clocked[policy]}
-    if not all(_is_recorded(work.bundle, policy) for policy in reading):
+    if not all(work.bundle.clock_recorded[policy] for policy in reading):
         clock.give_up()
     if clock.unchanged is None:
         return _evaluate_all(replace(work, clock=None))
@@ -71,11 +70,6 @@ def evaluate_pairs(
         again = replace(work, clock=None, snapshot=work.snapshot.fresh())
         judgements |= _evaluate_all(again.only(reading))
     return judgements
-
-
-def _is_recorded(bundle: Bundle, policy: int) -> bool:
-    """Check whether the comparisons of a policy with the clock can be recorded."""
-    return bool(bundle.policies[policy].rules) or bundle.clock_recorded[policy]
 
 
 def _evaluate_all(work: EvaluationRequest) -> dict[int, list[Judgement]]:

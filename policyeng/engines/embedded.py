@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from math import inf, isinf
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import orjson
 
@@ -26,6 +26,7 @@ from policyeng.engines.request import (
     VIEWS,
     EvaluationRequest,
     Judgement,
+    Marking,
     Pair,
     count_overrun,
     is_switched_off,
@@ -122,18 +123,34 @@ class Documents(NamedTuple):
 
 def documents_of(work: EvaluationRequest) -> Documents:
     """Return the snapshot as policies see it; markers are put in once."""
-    documents = Documents(work.document, work.documents)
     if work.marking is None:
-        return documents
-    made: dict[frozenset[str], Documents] = work.made.setdefault(_MARKED, {})
-    if work.marking.named not in made:
-        made[work.marking.named] = Documents(*work.marking.mark(*documents))
-    return made[work.marking.named]
+        return Documents(work.document, work.documents)
+    [marked] = mark_copies(work.made, [work.marking], work.document, work.documents)
+    return marked
 
 
-def without_copies(made: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the data that engines derived from a snapshot, without copies of it."""
-    return {name: value for name, value in made.items() if name not in (_MARKED, READ_ONLY, VIEWS)}
+def mark_copies(
+    made: dict[str, Any], markings: Iterable[Marking], document: JsonObject, subjects: Sequence[Value]
+) -> list[Documents]:
+    """Return a copy of a snapshot with each of some markings, made once."""
+    copies: dict[frozenset[str], Documents] = made.setdefault(_MARKED, {})
+    found = []
+    for marking in markings:
+        if marking.named not in copies:
+            copies[marking.named] = Documents(*marking.mark(document, subjects))
+        found.append(copies[marking.named])
+    return found
+
+
+def change_copies(made: Mapping[str, Any], *, are_kept: bool) -> dict[str, Any]:
+    """Return the data that engines derived from a snapshot for the same one after a change in place.
+
+    Copies with markers can have changed as well; of them, only what is cached by their identity is then left out.
+    """
+    kept = {name: value for name, value in made.items() if name not in (_MARKED, READ_ONLY, VIEWS)}
+    if are_kept:
+        kept[_MARKED] = {named: Documents({**copy.snapshot}, copy.subjects) for named, copy in made[_MARKED].items()}
+    return kept
 
 
 class _Rules(NamedTuple):
@@ -151,12 +168,14 @@ class Recording:
 
     Attributes:
         names: the names of parts of the input that are separate documents, by the `id()` of the object.
+        gave_up: the pairs that use the clock in another way than in comparisons.
     """
 
     def __init__(self, names: Mapping[int, str]) -> None:
         """Create an empty recording."""
         self.names = names
         self.reads: dict[Pair, Sequence[RecordedReads]] = {}
+        self.gave_up: set[Pair] = set()
 
 
 def evaluate_embedded(work: EvaluationRequest, recording: Recording | None = None) -> Iterator[list[Judgement]]:
@@ -230,7 +249,11 @@ class RegoEvaluator:
             elif is_recorded or number in self._faults:
                 self.evaluating = len(judgements)
                 [pair] = work.pairs_of(number, positions[self.evaluating : self.evaluating + 1])
+                if self._recording is not None and work.clock is not None:
+                    work.clock.restart()
                 judgements.append(self.evaluate(pair))
+                if self._recording is not None and work.clock is not None and work.clock.unchanged is None:
+                    self._recording.gave_up.add(pair)
             else:
                 rules = _rules_of(policy, self._thread)
                 within_deadline(self._thread.globals, self._evaluate_run, rules, number, positions, judgements)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -14,15 +14,14 @@ import orjson
 from msgspec import structs
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.policy_types import NESTED
-from policyeng.engines import embedded
+from policyeng.engines.embedded import Documents, change_copies, mark_copies
 from policyeng.engines.tracing import NAMES
 from policyeng.evaluation.context import EvaluationContext
+from policyeng.evaluation.coverage import Homes
 from policyeng.evaluation.matching import PlannedColumn, Selector, Taking, selectors_in
 from policyeng.evaluation.prepared_snapshot import (
     OF_RESOURCES,
     Becomes,
-    Moves,
     Path,
     find_position,
     has_json_types,
@@ -38,15 +37,25 @@ from policyeng.evaluation.tracing import (
     name_of,
     row_between,
 )
-from policyeng.evaluation.unknown_markers import mark_for_bundle, marked
+from policyeng.evaluation.unknown_markers import (
+    EXTENDABLE,
+    LazyObject,
+    Markings,
+    can_change_in_place,
+    mark_for_bundle,
+    marked,
+)
 from policyeng.facts.ids import fold_id, place_in_arm, workspace_of
-from policyeng.models import Origin, Resource, lowered
+from policyeng.models import WORKSPACE_TYPE, Location, Origin, Resource, lowered
+from policyeng.rego.tracing import escape
 from policyeng.rego.values import Value
 from policyeng.workloads import Workload
 from policyeng.workloads.lookup import Reader, reader
 
 #: Replaces a subject that no longer exists.
-_GONE = Resource("", {}, "", "", "")
+_GONE = Resource("", {}, "", "", "", "", -1, {}, Location())
+#: The collections that change with resources.
+_CHANGING = ("resources", "workloads", "by_id", "by_type", *OF_RESOURCES)
 
 
 class Rows(NamedTuple):
@@ -60,6 +69,11 @@ class Rows(NamedTuple):
     def all(self) -> Sequence[SubjectChange]:
         """All changed subjects, resources first."""
         return (*self.resources, *self.workloads)
+
+    @property
+    def sides(self) -> Iterator[Resource]:
+        """The existing states of all changed subjects."""
+        return (side for row in self.all for side in (row.before, row.after) if side is not None)
 
 
 class ChangingSnapshot:
@@ -81,53 +95,41 @@ class ChangingSnapshot:
             snapshot = snapshot.model_copy(update={"origins": self._origins})
         #: The collections that change with resources, by name.
         self._collections: dict[str, Value] = {
-            "resources": list(document["resources"]),
-            "workloads": list(document["workloads"]),
-            "by_id": dict(document["by_id"]),
-            "by_type": {kind: list(alike) for kind, alike in document["by_type"].items()},
+            name: dict(document[name]) if name == "by_id" else _copy(document[name]) for name in _CHANGING
         }
-        for name in OF_RESOURCES:
-            self._collections[name] = {
-                key: {kind: list(ids) for kind, ids in lists.items()} if name in NESTED else list(lists)
-                for key, lists in document[name].items()
-            }
+        subjects = list(estate.subjects)
         changing = replace(
             estate,
-            subjects=list(estate.subjects),
+            subjects=subjects,
             document=document | self._collections,
             digest="",
             derivation=estate.derivation.copy(),
         )
         #: The names of the subjects, by the `id()` of their documents.
-        self._names = {id(subject.document): name_of(subject) for subject in estate.subjects}
+        self._names = {id(subject.document): name_of(subject) for subject in subjects}
         made = {NAMES: {id(changing.documents): self._names}}
         self.context = replace(prepared, snapshot=snapshot, estate=changing, planned=(), made=made)
-        self._ids = list(document["by_id"])
-        self._workload_ids = [lowered(workload["id"]) for workload in document["workloads"]]
-        self._ids_by_type = {kind: [lowered(one["id"]) for one in alike] for kind, alike in document["by_type"].items()}
+        first = len(document["resources"])
+        last = first + len(document["workloads"])
         #: Positions by lower-case id, and positions of resources and of workloads by id as `folded_id` returns it; the
         #: last two keep removed subjects.
-        self._position = {key: at for at, key in enumerate(self._ids)}
-        self._resources = {fold_id(key): at for at, key in enumerate(self._ids)}
-        first = len(self._ids)
-        self._workloads = {fold_id(key): at for at, key in enumerate(self._workload_ids, first)}
+        self._position = {subject.key: at for at, subject in enumerate(subjects[:first])}
+        self._resources = {fold_id(subject.key): at for at, subject in enumerate(subjects[:first])}
+        self._workloads = {fold_id(subject.key): at for at, subject in enumerate(subjects[first:last], first)}
         #: Positions of all other subjects, by id as `folded_id` returns it.
         self._others: dict[str, list[int]] = {}
-        for at, subject in enumerate(estate.subjects[first + len(self._workload_ids) :], first + len(self._workloads)):
+        for at, subject in enumerate(subjects[last:], last):
             self._others.setdefault(fold_id(subject.reported_id), []).append(at)
         #: Positions of the subjects that are or were in a workspace, by its lower-case id; it need not exist.
         self._inside: dict[str, set[int]] = {}
-        for at, subject in enumerate(estate.subjects[: first + len(self._workload_ids)]):
-            self._note_home(at, subject)
-
         #: Positions of resources and workloads that are partly unknown.
         self._partly: dict[int, None] = {}
-        for at, subject in enumerate(estate.subjects[: first + len(self._workload_ids)]):
-            if subject.unreadable or subject.carried:
-                text = orjson.dumps(subject.document)
-                edit = self._edit_resource if at < first else self._edit_workload
-                edit(Edits(), SubjectChange(at, lowered(subject.reported_id), subject, subject, text))
-        self.context = self._context_after()
+        for at, subject in enumerate(subjects[:last]):
+            self._inside.setdefault(_find_workspace(subject), set()).add(at)
+            if _is_partly_unknown(subject):
+                self._edit_subject(Edits(), SubjectChange(at, subject.key, subject, subject))
+        self._homes = self._find_homes()
+        self.context = replace(self.context, markings=self._mark())
 
     @property
     def subjects(self) -> list[Resource]:
@@ -182,7 +184,7 @@ class ChangingSnapshot:
         for folded, after in sorted(becomes.items()):
             at = self._resources.get(folded)
             before = subjects[at] if at is not None and self.is_there(at) else None
-            was = lowered(before.document["id"]) if before is not None else None
+            was = before.key if before is not None else None
             key = None if after.resource is None else lowered(after.resource["id"])
             if before is not None and was is not None and was != key:
                 yield at if at is not None else -1, was, before, None
@@ -206,16 +208,12 @@ class ChangingSnapshot:
                 was, now = subjects[at] if key in were else None, are.get(key)
                 if source not in becomes and was and now and _is_same(were[key], now):
                     continue
-                if now is None:
-                    yield SubjectChange(at, key, was, None)
-                    continue
-                after = workload_subject(now, position, self._origin(now.reported_id, becomes))
-                yield SubjectChange(at, key, was, after, orjson.dumps(now.document))
+                after = now and workload_subject(now, position, self._origin(now.reported_id, becomes))
+                yield SubjectChange(at, key, was, after)
 
     def _origin(self, arm_id: str, becomes: Mapping[str, Becomes]) -> Origin | None:
         """Return the origin of the subject with an id after the change."""
-        folded = fold_id(arm_id)
-        change = becomes.get(folded)
+        change = becomes.get(fold_id(arm_id))
         return self._origins.get(lowered(arm_id)) if change is None else change.notes.origin
 
     def is_read_alike(self, rows: Rows, row: SubjectChange) -> bool:
@@ -232,23 +230,60 @@ class ChangingSnapshot:
             after.carried,
         )
 
-    @contextmanager
-    def changed(self, rows: Rows, differences: Differences) -> Iterator[EvaluationContext]:
-        """Change the snapshot inside a `with` block.
+    def changes_homes(self, differences: Differences) -> bool:
+        """Check whether a change alters which lists must cover a scope, and with it what is known of other resources.
+
+        Call it while the snapshot is changed.
+        """
+        estate = self.context.estate
+        is_limited = estate.covers is not None or estate.gaps != ()
+        return is_limited and _moves_scopes(differences) and self._find_homes() != self._homes
+
+    def change(self, edits: Edits, rows: Rows, differences: Differences) -> None:
+        """Change the snapshot until the edits are taken back; what is derived from it afterwards needs `keep`.
 
         Args:
+            edits: receive what undoes the change.
             rows: the result of `rows`.
             differences: the differences of these rows.
         """
+        context, estate = self.context, self.context.estate
+        copies = mark_copies(context.made, context.markings.all(), estate.document, estate.documents)
+        keeps_markings = self._keeps_markings(rows, differences, copies)
+        changing = copies if keeps_markings else ()
+        for row in rows.all:
+            self._edit_subject(edits, row, changing)
+        for row in rows.resources:
+            self._edit_origin(edits, row, rows.becomes[fold_id(row.key)])
+        for path, moves in differences.entries:
+            for key, (was, now) in moves.items():
+                self._edit_list(edits, path, key, was, [key] * now, changing)
+        for row in rows.resources:
+            if (row.before is None) != (row.after is None):
+                to = self._position.get(row.key, -1)
+                for at in self.inside(row.key):
+                    if self.subjects[at].workspace != to:
+                        edits.splice(self.subjects, at, 1, [self.subjects[at]._replace(workspace=to)])
+        # Policies cache what they find in the lists of one snapshot object, and these lists change in place.
+        changed = replace(estate, document={**estate.document})
+        vars(changed)["documents"] = estate.documents
+        edits.keep(vars(self), "context")
+        self.context = replace(context, estate=changed, made=change_copies(context.made, are_kept=keeps_markings))
+        if not keeps_markings:
+            self.context = replace(self.context, markings=self._mark())
+
+    @contextmanager
+    def changed(self, rows: Rows, differences: Differences) -> Iterator[EvaluationContext]:
+        """Change the snapshot inside a `with` block; see `change`."""
         edits = Edits()
         try:
-            self._edit(edits, rows, differences)
-            yield self._context_after()
+            self.change(edits, rows, differences)
+            yield self.context
         finally:
             edits.take_back()
 
-    def change(self, edits: Edits, rows: Rows, differences: Differences) -> None:
-        """Change the snapshot until the edits are taken back; see `changed`."""
+    def keep(self, edits: Edits, rows: Rows) -> None:
+        """Let further changes start from the workloads of this one, until the edits are taken back."""
         derivation, read = self.context.estate.derivation, _readers(rows.becomes)
         again = derivation.again(read)
         for key in read:
@@ -256,157 +291,165 @@ class ChangingSnapshot:
         for source in again:
             edits.keep(derivation.derived, source)
         derivation.change(read, again)
-        self._edit(edits, rows, differences)
-        for row in rows.all:
-            if row.after is not None:
-                self._note_home(row.position, row.after)
-        edits.keep(vars(self), "context")
-        self.context = self._context_after()
 
-    def _context_after(self) -> EvaluationContext:
-        """Return the context with the current unknown parts."""
-        context, estate = self.context, self.context.estate
-        # Policies cache what they find in the lists of one snapshot object, and these lists change in place.
-        changed = replace(estate, document={**estate.document})
-        vars(changed)["documents"] = estate.documents
-        markings = mark_for_bundle(context.bundle, changed, sorted(self._partly))
-        return replace(context, estate=changed, made=embedded.without_copies(context.made), markings=markings)
+    def _mark(self) -> Markings:
+        return mark_for_bundle(self.context.bundle, self.context.estate, sorted(self._partly))
 
-    def _note_home(self, at: int, subject: Resource) -> None:
-        if home := _find_workspace(subject):
-            self._inside.setdefault(home, set()).add(at)
+    def _find_homes(self) -> Homes:
+        return Homes.of(self._collections["by_scope"])
 
-    def _edit(self, edits: Edits, rows: Rows, differences: Differences) -> None:
-        for row in rows.resources:
-            self._edit_resource(edits, row)
-            self._edit_origin(edits, row, rows.becomes[fold_id(row.key)])
-        for row in rows.workloads:
-            self._edit_workload(edits, row)
-        for path, moves in differences.entries:
-            _edit_index(edits, self._collections, path, moves)
-        for row in rows.resources:
-            if (row.before is None) != (row.after is None):
-                to = self._position.get(row.key, -1)
-                for at in self.inside(row.key):
-                    if self.subjects[at].workspace != to:
-                        edits.splice(self.subjects, at, 1, [structs.replace(self.subjects[at], workspace=to)])
+    def _keeps_markings(self, rows: Rows, differences: Differences, copies: Sequence[Documents]) -> bool:
+        """Check whether the unknown parts of other subjects and of lists stay the same, so that copies with them do."""
+        if not copies:
+            return not any(map(_is_partly_unknown, rows.sides))
+        paths = [("by_type",), ("workloads",), *(path for path, _ in differences.entries)]
+        return (
+            not _moves_scopes(differences)
+            and not any(map(_is_partly_unknown, rows.sides))
+            and not any(
+                is_added_or_removed(row) and not _types_of(row).isdisjoint(EXTENDABLE) for row in rows.resources
+            )
+            and all(can_change_in_place(copy.snapshot, self._collections, path[0]) for copy in copies for path in paths)
+        )
 
-    def _edit_resource(self, edits: Edits, row: SubjectChange) -> None:
-        folded, at = fold_id(row.key), bisect_left(self._ids, row.key)
-        if row.before is None:
-            edits.splice(self._ids, at, 0, [row.key])
-            edits.put(self._position, row.key, row.position)
-            edits.put(self._resources, folded, row.position)
-        elif row.after is None:
-            edits.splice(self._ids, at, 1, [])
-            edits.drop(self._position, row.key)
-        kinds = [side and side.target_type for side in (row.before, row.after)]
-        places = [
-            (kind, bisect_left(self._ids_by_type.get(kind, ()), row.key), int(kind == kinds[0]), kind == kinds[1])
-            for kind in dict.fromkeys(filter(None, kinds))
-        ]
-        document, collections = _document_of(row), self._collections
-        self._edit_subject(edits, row, document)
-        edits.splice(collections["resources"], at, int(row.before is not None), [] if row.after is None else [document])
-        if row.after is None:
-            edits.drop(collections["by_id"], row.key)
-        else:
-            edits.put(collections["by_id"], row.key, document)
-        by_type = collections["by_type"]
-        for kind, at_kind, was, now in places:
-            if kind not in by_type:
-                edits.put(by_type, kind, [document])
-            elif len(by_type[kind]) == was and not now:
-                edits.drop(by_type, kind)
-            else:
-                edits.splice(by_type[kind], at_kind, was, [document] if now else [])
-        for kind, at_kind, was, now in places:
-            edits.splice(self._ids_by_type.setdefault(kind, []), at_kind, was, [row.key] if now else [])
+    def _edit_subject(self, edits: Edits, row: SubjectChange, copies: Iterable[Documents] = ()) -> None:
+        """Set the later state of a row in all collections but the indices."""
+        at, before, after = row.position, row.before, row.after
+        gone, document = int(at < len(self.subjects)), _document_of(row)
+        name = name_of(after or before or _GONE)
+        for path in dict.fromkeys((*_lists_with(before), *_lists_with(after))):
+            come = [document] if path in _lists_with(after) else []
+            self._edit_list(edits, path, name, int(path in _lists_with(before)), come, copies)
+        if name.startswith(":"):  # a resource
+            holders = [(self._position, at), (self._collections["by_id"], document)]
+            holders += [
+                (copy.snapshot["by_id"], document)
+                for copy in copies
+                if copy.snapshot["by_id"] is not self._collections["by_id"]
+            ]
+            for holder, value in holders:
+                edits.put(holder, row.key, value if after is not None else ABSENT)
+        edits.put(self._resources if name.startswith(":") else self._workloads, fold_id(row.key), at)
+        edits.splice(self.subjects, at, gone, [after or _GONE])
+        edits.put(self._partly, at, None if after is not None and _is_partly_unknown(after) else ABSENT)
+        documents = self.context.estate.documents
+        if gone:
+            edits.put(self._names, id(documents[at]), ABSENT)
+        if after is not None:
+            edits.put(self._names, id(document), name)
+            self._inside.setdefault(_find_workspace(after), set()).add(at)
+        edits.splice(documents, at, gone, [document])
 
     def _edit_origin(self, edits: Edits, row: SubjectChange, becomes: Becomes) -> None:
         """Set the origin of a resource."""
-        if row.after is not None and becomes.notes.origin is not None:
-            edits.put(self._origins, row.key, becomes.notes.origin)
-        elif row.key in self._origins:
-            edits.drop(self._origins, row.key)
+        origin = becomes.notes.origin if row.after is not None else None
+        edits.put(self._origins, row.key, ABSENT if origin is None else origin)
 
-    def _edit_workload(self, edits: Edits, row: SubjectChange) -> None:
-        at, gone = bisect_left(self._workload_ids, row.key), int(row.before is not None)
-        edits.splice(self._workload_ids, at, gone, [] if row.after is None else [row.key])
-        edits.put(self._workloads, fold_id(row.key), row.position)
-        document = _document_of(row)
-        self._edit_subject(edits, row, document)
-        edits.splice(self._collections["workloads"], at, gone, [] if row.after is None else [document])
+    def _edit_list(
+        self, edits: Edits, path: Path, key: str, was: int, come: Sequence[Value], copies: Iterable[Documents]
+    ) -> None:
+        """Replace members of a sorted list; an entry of an index is removed if it becomes empty, but not the index.
 
-    def _edit_subject(self, edits: Edits, row: SubjectChange, document: Value) -> None:
-        """Set the later state of a row in the lists of subjects."""
-        at, gone = row.position, int(row.position < len(self.subjects))
-        edits.splice(self.subjects, at, gone, [row.after or _GONE])
-        if row.after is not None and (row.after.unreadable or row.after.carried):
-            edits.put(self._partly, at, None)
-        elif at in self._partly:
-            edits.drop(self._partly, at)
-        documents, names = self.context.estate.documents, self._names
-        if gone and id(documents[at]) in names:
-            edits.drop(names, id(documents[at]))
-        if row.after is not None:
-            edits.put(names, id(document), name_of(row.after))
-        edits.splice(documents, at, gone, [document])
+        Args:
+            edits: receive what undoes the change.
+            path: the name of a collection, and the keys in it.
+            key: the id in a list of ids, or the name of a subject in a list of documents.
+            was: how many members there are.
+            come: the members that replace these.
+            copies: copies with markers, to change in the same way.
+        """
+        *above, last = path
+        holders = [self._collections]
+        for step in above:
+            if step not in holders[-1]:
+                edits.put(holders[-1], step, {})
+            holders.append(holders[-1][step])
+        if last not in holders[-1]:
+            edits.put(holders[-1], last, [])
+        members = holders[-1][last]
+        at = bisect_left(members, key, key=lambda one: one if type(one) is str else self._names[id(one)])
+        edits.splice(members, at, was, come)
+        for step, holder in zip(reversed(path[1:]), reversed(holders), strict=False):
+            if not holder[step]:
+                edits.put(holder, step, ABSENT)
+        for copy in copies:
+            known = copy.snapshot[path[0]]
+            if isinstance(known, LazyObject):
+                edits.repeat(partial(known.refresh, path[1]))
+            elif known is not self._collections[path[0]]:
+                edits.splice(known, at, was, come)
+
+
+class _Absent:
+    """The type of `ABSENT`."""
+
+
+#: The value of a key that does not exist.
+ABSENT = _Absent()
 
 
 class Edits:
     """Changes of collections in place that can be undone."""
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], object]] = []
+        self._values: dict[tuple[int, object], tuple[Value, object]] = {}
+        self._lists: list[tuple[list[Any], slice, Sequence[object]]] = []
+        self._repeated: list[Callable[[], object]] = []
 
-    def put(self, holder: dict[Value, Value], key: str | int, value: object) -> None:
-        """Set the value of a key."""
-        if key in holder:
-            self._undo.append(partial(holder.__setitem__, key, holder[key]))
-        else:
-            self._undo.append(partial(holder.__delitem__, key))
-        holder[key] = value
-
-    def keep(self, holder: MutableMapping[Value, Value], key: object) -> None:
+    def keep(self, holder: Value, key: object) -> None:
         """Restore the current value of a key when the edits are undone, however it changes until then."""
-        if key in holder:
-            self._undo.append(partial(holder.__setitem__, key, holder[key]))
-        else:
-            self._undo.append(partial(holder.pop, key, None))
+        self._values.setdefault((id(holder), key), (holder, dict.get(holder, key, ABSENT)))
 
-    def drop(self, holder: dict[Value, Value], key: str | int) -> None:
-        """Remove a key."""
-        self._undo.append(partial(holder.__setitem__, key, holder.pop(key)))
+    def put(self, holder: Value, key: object, value: object) -> None:
+        """Set the value of a key, or remove the key."""
+        self.keep(holder, key)
+        _set(holder, key, value)
 
     def splice(self, members: list[Any], at: int, gone: int, come: Sequence[object]) -> None:
-        """Replace members of a list."""
-        self._undo.append(partial(members.__setitem__, slice(at, at + len(come)), members[at : at + gone]))
-        members[at : at + gone] = come
+        """Replace members of a list, which can be one with markers."""
+        before = list.__getitem__(members, slice(at, at + gone))
+        self._lists.append((members, slice(at, at + len(come)), before))
+        list.__setitem__(members, slice(at, at + gone), come)
+
+    def repeat(self, function: Callable[[], object]) -> None:
+        """Call a function now, and when the edits are undone."""
+        function()
+        self._repeated.append(function)
 
     def take_back(self) -> None:
         """Undo all edits."""
-        for undo in reversed(self._undo):
-            undo()
+        for members, place, before in reversed(self._lists):
+            list.__setitem__(members, place, before)
+        for (_, key), (holder, value) in self._values.items():
+            _set(holder, key, value)
+        for function in self._repeated:
+            function()
 
 
-def _edit_index(edits: Edits, collections: Mapping[str, Value], path: Path, moves: Moves) -> None:
-    """Add or remove ids in the entry at a path; remove the entry if it becomes empty, but not the index."""
-    name, *above, last = path
-    index = holder = collections[name]
-    for step in above:
-        if step not in index:
-            edits.put(index, step, {})
-        holder = index[step]
-    if last not in holder:
-        edits.put(holder, last, [])
-    ids = holder[last]
-    for key, (was, now) in moves.items():
-        edits.splice(ids, bisect_left(ids, key), was, [key] * now)
-    if not ids:
-        edits.drop(holder, last)
-        if above and not holder:
-            edits.drop(index, above[0])
+def _set(holder: Value, key: object, value: object) -> None:
+    if value is ABSENT:
+        dict.pop(holder, key, None)
+    else:
+        dict.__setitem__(holder, key, value)
+
+
+def _copy(collection: Value) -> Value:
+    """Return a copy of a list, or of an index with its lists."""
+    if isinstance(collection, list):
+        return list(collection)
+    return {key: _copy(value) for key, value in collection.items()}
+
+
+#: The beginnings of pointers to scopes, the number of slashes in them, and the end of one to workspaces in a scope.
+_SCOPES, _OF_SCOPE, _WORKSPACES = ("/snapshot/by_scope/", "/snapshot/by_extended/"), 3, f"/{escape(WORKSPACE_TYPE)}"
+
+
+def _moves_scopes(differences: Differences) -> bool:
+    """Check whether a scope comes to have resources or workspaces, or no longer has any."""
+    return any(
+        place.startswith(_SCOPES) and (place.count("/") == _OF_SCOPE or place.endswith(_WORKSPACES))
+        for place in differences.keys
+    )
 
 
 def _row_at(
@@ -414,19 +457,35 @@ def _row_at(
 ) -> SubjectChange:
     if becomes is None or becomes.resource is None:
         return SubjectChange(at, key, before, None)
-    text = orjson.dumps(becomes.resource, option=orjson.OPT_SORT_KEYS)
-    resource = becomes.resource if has_json_types(becomes.resource) else orjson.loads(text)
-    after = resource_subject(key, resource, becomes.notes, becomes.remarks)
-    after.workspace = find_position(after, place_in_arm(key), position)
-    return SubjectChange(at, key, before, after, text)
+    resource = becomes.resource
+    if not has_json_types(resource):
+        resource = orjson.loads(orjson.dumps(resource, option=orjson.OPT_SORT_KEYS))
+    after = resource_subject(key, resource, place_in_arm(key), position, becomes.notes, becomes.remarks)
+    return SubjectChange(at, key, before, after)
+
+
+def _lists_with(subject: Resource | None) -> Sequence[Path]:
+    """Return the lists that have the document of a subject."""
+    if subject is None:
+        return ()
+    if subject.target_type == "workload":
+        return (("workloads",),)
+    return (("resources",), ("by_type", subject.target_type))
+
+
+def _is_partly_unknown(subject: Resource) -> bool:
+    return bool(subject.unreadable) or subject.carried is not None
+
+
+def _types_of(row: SubjectChange) -> Set[str]:
+    return {side.target_type for side in (row.before, row.after) if side is not None}
 
 
 def _document_of(row: SubjectChange) -> Value:
     """Return the later state of a row, with markers for unknown parts."""
     if row.after is None:
         return {}
-    is_partly_unknown = row.after.unreadable or row.after.carried
-    return marked(row.after, row.after.document) if is_partly_unknown else row.after.document
+    return marked(row.after, row.after.document) if _is_partly_unknown(row.after) else row.after.document
 
 
 def _readers(becomes: Mapping[str, Becomes]) -> dict[str, Reader | None]:
@@ -502,7 +561,7 @@ class Invalidation:
         self,
         rows: Rows,
         differences: Differences,
-        reads: Collection[Reads],
+        reads: Reads,
         named: Iterable[int] = (),
         further: Iterable[Numbers] = (),
     ) -> Affected:
@@ -518,8 +577,7 @@ class Invalidation:
         replaced = {row.position for row in rows.all if row.before}
         applying = {row.position: set(self._policies_for(row)) for row in rows.all}
         before: Pairs = {}
-        reading = (numbers for one in reads for numbers in one.affected_by(differences))
-        for number, at in (*reading, *self._in_workspaces(rows.all), *further):
+        for number, at in (*reads.affected_by(differences), *self._in_workspaces(rows.all), *further):
             if number in self._policies_of.get(at, ()):  # the reader may no longer exist
                 before.setdefault(number, set()).add(at)
         unaffected = set(self._unaffected(rows, differences, reads, applying))
@@ -535,20 +593,20 @@ class Invalidation:
                 if (number, at) not in unaffected or at in before.get(number, ()):
                     after.setdefault(number, set()).add(at)
         same: Pairs = {}
-        for number, at in self._all_of({*named, *replaced}):
+        for number, at in self.pairs_of({*named, *replaced}):
             if at not in before.get(number, ()):
                 same.setdefault(number, set()).add(at)
         return Affected(before, after, same)
 
     def _unaffected(
-        self, rows: Rows, differences: Differences, reads: Collection[Reads], applying: Mapping[int, Set[int]]
+        self, rows: Rows, differences: Differences, reads: Reads, applying: Mapping[int, Set[int]]
     ) -> Iterator[Numbers]:
         """Yield the pairs of changed subjects that read nothing that differs."""
         for row in rows.all:
             if row.before and row.after and self._snapshot.is_read_alike(rows, row):
                 own = name_of(row.after)
                 for number in applying[row.position] & set(self._policies_of.get(row.position, ())):
-                    if any(one.keeps((number, row.position), differences, own) for one in reads):
+                    if reads.keeps((number, row.position), differences, own):
                         yield number, row.position
 
     def change(self, edits: Edits, rows: Iterable[SubjectChange]) -> None:
@@ -574,7 +632,7 @@ class Invalidation:
         selectors = self._by_kind.get(row.after.target_type, ())
         yield from (number for number, selector in selectors if matcher.takes(selector))
 
-    def _all_of(self, own: Iterable[int]) -> Iterator[Numbers]:
+    def pairs_of(self, own: Iterable[int]) -> Iterator[Numbers]:
         """Yield all pairs of some subjects, and of the subjects with the same ids."""
         twins = (self._snapshot.twin(at) for at in own)
         for at in {*own, *(twin for twin in twins if twin is not None)}:

@@ -31,14 +31,12 @@ class SubjectChange(NamedTuple):
         position: its position among the subjects; -1 if it is not needed.
         key: the sort key among the subjects of its kind.
         before, after: None if the subject does not exist in that state.
-        text: the later state as JSON.
     """
 
     position: int
     key: str
     before: Resource | None
     after: Resource | None
-    text: bytes = b""
 
 
 #: A policy of a bundle and a subject of a snapshot, by position.
@@ -351,7 +349,7 @@ def touched_pairs(
         if (left := [position for position in positions if (policy, position) not in traced])
     }
     again = trace_pairs(prepared, replace(request, positions=unknown)) if unknown else ()
-    for pair, (_, reads) in (*((pair, traced[pair.policy, pair.subject]) for pair in known), *again):
+    for pair, (_, reads, _) in (*((pair, traced[pair.policy, pair.subject]) for pair in known), *again):
         workspace = lowered(subjects[pair.workspace].reported_id) if pair.workspace >= 0 else ""
         is_touched = reads is None or any(differences.meets(read, workspace) for read in reads)
         touched[pair.policy, pair.subject] = is_touched

@@ -86,6 +86,15 @@ class LazyObject(OpenObject):
             self._mark(key)
         return super().stored()
 
+    def refresh(self, key: str) -> None:
+        """Mark a value again when it is next read, because the entries changed in place."""
+        if key in self._entries:
+            dict.__setitem__(self, key, self._entries[key])
+            self._unmarked.add(key)
+        else:
+            dict.pop(self, key, None)
+            self._unmarked.discard(key)
+
     def _mark(self, key: str) -> None:
         # Another thread may do the same. The key goes last, so that no thread reads a value without its markers.
         dict.__setitem__(self, key, self._mark_value(key, self._entries[key]))
@@ -308,6 +317,10 @@ class Markings(NamedTuple):
     marking: EstateMarking | None
     apart: Mapping[int, EstateMarking]
 
+    def all(self) -> Iterable[EstateMarking]:
+        """Return them once for each set of types that policies read."""
+        return {one.named: one for one in (self.marking, *self.apart.values()) if one is not None}.values()
+
 
 #: Of a snapshot of which everything is known.
 NO_MARKINGS = Markings(None, {})
@@ -322,6 +335,11 @@ def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[i
     found = {named: mark_snapshot(estate, named, placed, homes) for named in frozenset(bundle.queried_types.values())}
     apart = {number: marking for number, named in bundle.queried_types.items() if (marking := found[named])}
     return Markings(common, apart)
+
+
+def can_change_in_place(copy: Mapping[str, Value], snapshot: Mapping[str, Value], name: str) -> bool:
+    """Check whether a member of a copy with markers follows changes of the same member of the snapshot."""
+    return copy[name] is snapshot[name] or type(copy[name]) is LazyObject or type(copy[name]) is MarkedList
 
 
 def _list_extendable(marked: Mapping[str, Value]) -> Iterator[str]:

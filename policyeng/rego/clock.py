@@ -6,6 +6,7 @@ clock is not used in another way, the evaluation has the same result between the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -36,6 +37,18 @@ class Unchanged(NamedTuple):
         now = microseconds_of(clock)
         return (self.since is None or self.since <= now) and (self.until is None or now < self.until)
 
+    def both(self, other: Unchanged) -> Unchanged:
+        """Return the times that are in this range and in another one."""
+        since = max((one for one in (self.since, other.since) if one is not None), default=None)
+        until = min((one for one in (self.until, other.until) if one is not None), default=None)
+        return Unchanged(since, until)
+
+    @classmethod
+    def only(cls, clock: datetime) -> Unchanged:
+        """Return the range of one time."""
+        now = microseconds_of(clock)
+        return cls(now, now + 1)
+
 
 class Clock:
     """The clock of evaluations of which the comparisons are recorded.
@@ -43,6 +56,7 @@ class Clock:
     Attributes:
         moment: what it shows.
         unchanged: between which clocks they have the same result; None once the clock was used in another way.
+        note: is called with each moment that the clock is compared with, in microseconds.
     """
 
     def __init__(self, moment: datetime) -> None:
@@ -50,10 +64,13 @@ class Clock:
         self.moment = moment
         self.now = microseconds_of(moment)
         self.unchanged: Unchanged | None = Unchanged()
+        self.note: Callable[[int], object] | None = None
 
     def has_come(self, moment: int) -> bool:
         """Return whether the clock has reached a moment, in microseconds, and record that it was compared with it."""
         known = self.unchanged
+        if self.note is not None:
+            self.note(moment)
         if self.now >= moment:
             if known is not None and (known.since is None or known.since < moment):
                 self.unchanged = known._replace(since=moment)
@@ -65,3 +82,9 @@ class Clock:
     def give_up(self) -> None:
         """Record that the clock was used in another way."""
         self.unchanged = None
+
+    def restart(self, moments: Iterable[int] = ()) -> None:
+        """Forget what was recorded but comparisons with some moments, in microseconds."""
+        self.unchanged = Unchanged()
+        for moment in moments:
+            self.has_come(moment)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from policyeng.rego import markers, runtime
 from policyeng.rego.builtins import load_function
 from policyeng.rego.clock import OTHER_USE, Clock, microseconds_of
 from policyeng.rego.decided_results import MarkedThread
 from policyeng.rego.markers import UnknownValue
+from policyeng.rego.tracing import Recorder
 from policyeng.rego.values import Value
 
 _NANOSECONDS = 1000
@@ -156,6 +158,18 @@ class ClockThread(MarkedThread):
     def now(self) -> Value:
         """Return the clock as a number that records what it is compared with."""
         return _parse(load_function("time.parse_rfc3339_ns"), self.time)
+
+    @contextmanager
+    def recording(self, names: Mapping[int, str] | None = None) -> Iterator[Recorder]:
+        """Record what several calls of an evaluation read, and what they compare the clock with."""
+        clock = cast("Clock", self._clock)
+        self.joins.use(None)  # what they compared then would be missing
+        with super().recording(names) as recorder:
+            clock.note = recorder.note_moment
+            try:
+                yield recorder
+            finally:
+                clock.note = None
 
     def show(self, clock: Clock) -> ClockText:
         """Return the value for the clock in an input, and clear the results for another clock."""

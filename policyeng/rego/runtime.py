@@ -399,8 +399,8 @@ class Forgotten(Remembered):
 
     __slots__ = ()
 
-    def __missing__(self, text: str) -> Value:
-        """Call the function."""
+    def __getitem__(self, text: str) -> Value:
+        """Call the function, also for a text that has no hash."""
         return self.function(text)
 
 

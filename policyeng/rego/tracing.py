@@ -21,7 +21,8 @@ class RecordedReads(NamedTuple):
     """What an evaluation has read.
 
     Attributes:
-        document: its name: `input`, `data`, or as the caller names a part of them.
+        document: its name: `input`, `data`, or as the caller names a part of them; `clock` for a comparison with the
+            clock, whose pointer is the moment in microseconds.
         pointer: JSON Pointer within the document.
         kind: `value`: the scalar there, whether there is anything, or that it is a collection; `keys`: also which keys
             it has, or how many items; `whole`: everything in it.
@@ -88,6 +89,10 @@ class Recorder:
     def read(self, document: str, pointer: str, kind: Kind) -> None:
         """Record a read."""
         self._read[document, pointer, kind] = None
+
+    def note_moment(self, moment: int) -> None:
+        """Record a comparison with the clock."""
+        self.read("clock", str(moment), "value")
 
     @property
     def reads(self) -> list[RecordedReads]:

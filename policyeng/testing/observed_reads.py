@@ -154,7 +154,7 @@ class _ReadCollector:
         subjects, read_ids = prepared.estate.subjects, set[str]()
         named = {name_of(subject): subject for subject in subjects}
         moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-        for pair, (_, reads) in trace_pairs(prepared, prepared.work(moment)):
+        for pair, (_, reads, _) in trace_pairs(prepared, prepared.work(moment)):
             own = name_of(subjects[pair.subject])
             above = name_of(subjects[pair.workspace]) if pair.workspace >= 0 else ""
             self._is_whole &= reads is not None
