@@ -39,10 +39,12 @@ from policyeng.evaluation.tracing import (
 )
 from policyeng.evaluation.unknown_markers import (
     EXTENDABLE,
+    HOSTS,
     LazyObject,
     Markings,
     can_change_in_place,
     mark_for_bundle,
+    mark_snapshot,
     marked,
 )
 from policyeng.facts.ids import fold_id, place_in_arm, workspace_of
@@ -267,10 +269,14 @@ class ChangingSnapshot:
         # Policies cache what they find in the lists of one snapshot object, and these lists change in place.
         changed = replace(estate, document={**estate.document})
         vars(changed)["documents"] = estate.documents
+        made = change_copies(context.made, are_kept=keeps_markings)
         edits.keep(vars(self), "context")
-        self.context = replace(context, estate=changed, made=change_copies(context.made, are_kept=keeps_markings))
+        self.context = replace(context, estate=changed, made=made)
         if not keeps_markings:
             self.context = replace(self.context, markings=self._mark())
+        elif self._partly and context.markings.marking is None:
+            marking = mark_snapshot(changed, placed=sorted(self._partly), homes=self._homes)
+            self.context = replace(self.context, markings=context.markings._replace(marking=marking))
 
     @contextmanager
     def changed(self, rows: Rows, differences: Differences) -> Iterator[EvaluationContext]:
@@ -300,12 +306,10 @@ class ChangingSnapshot:
 
     def _keeps_markings(self, rows: Rows, differences: Differences, copies: Sequence[Documents]) -> bool:
         """Check whether the unknown parts of other subjects and of lists stay the same, so that copies with them do."""
-        if not copies:
-            return not any(map(_is_partly_unknown, rows.sides))
         paths = [("by_type",), ("workloads",), *(path for path, _ in differences.entries)]
-        return (
+        return not copies or (
             not _moves_scopes(differences)
-            and not any(map(_is_partly_unknown, rows.sides))
+            and not any(side.target_type in HOSTS and _is_partly_unknown(side) for side in rows.sides)
             and not any(
                 is_added_or_removed(row) and not _types_of(row).isdisjoint(EXTENDABLE) for row in rows.resources
             )

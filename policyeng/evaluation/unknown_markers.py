@@ -34,6 +34,8 @@ EXTENDABLE = (
     "microsoft.machinelearningservices/workspaces/batchendpoints",
     "microsoft.machinelearningservices/workspaces/onlineendpoints",
 )
+#: The types of resources whose unknown parts make indices of resources incomplete.
+HOSTS = (COMPUTE_TYPE, CLUSTER_TYPE)
 
 
 _UNREADABLE, _CARRIED = attrgetter("unreadable"), attrgetter("carried")
@@ -265,9 +267,9 @@ class EstateMarking:
         yield from self._unread((COMPUTE_TYPE,), (_HOST,))
 
     def _subnets(self) -> Iterator[Cause]:
-        for kind in (COMPUTE_TYPE, CLUSTER_TYPE):
+        for kind in HOSTS:
             yield from self._coverage.lacks(kind, "")
-        yield from self._unread((COMPUTE_TYPE, CLUSTER_TYPE), SUBNET_POINTERS)
+        yield from self._unread(HOSTS, SUBNET_POINTERS)
 
     def _roles(self) -> Iterator[Cause]:
         yield from self._coverage.lacks(ROLE_DEFINITION_TYPE, "")
