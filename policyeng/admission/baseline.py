@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from policyeng.engines import run_engine
 from policyeng.engines.request import Column
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, find_scopes, problems_of
-from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Invalidation, Pairs, Rows
+from policyeng.evaluation.changing_snapshot import Affected, ChangingSnapshot, Edits, Invalidation, Pairs, Rows
 from policyeng.evaluation.findings import find_holder, findings_by_pair
 from policyeng.evaluation.input_warnings import of_classifications, of_compute, unknown_classifications
 from policyeng.evaluation.matching import PlannedColumn
@@ -45,16 +45,6 @@ class Compared(NamedTuple):
     pairs: Pairs
     problems: Sequence[Problem]
     touches: Touches
-
-
-class _Change(NamedTuple):
-    """A change, what differs because of it, and the pairs that it can affect, before it and after it."""
-
-    rows: Rows
-    differences: Differences
-    before: Pairs
-    after: Pairs
-    same: Pairs
 
 
 class BaselineFindings:
@@ -145,16 +135,18 @@ class BaselineFindings:
             found = findings_by_pair(after_change, run_engine(after_change.work(moment)))
         homes = ChainMap(find_scopes(row.after for row in rows.all if row.after), self._homes) if in_force else {}
         after = _mark_exempted((finding for finding, _ in found), in_force, homes, used_after)
-        pairs = {number: change.before.get(number, set()) | numbers for number, numbers in change.same.items()}
-        pairs = {**change.before, **pairs}
+        pairs = {
+            number: change.before.get(number, set()) | change.same.get(number, set())
+            for number in (*change.before, *change.same)
+        }
         lapsed = (one for one in in_force if one.id in used - used_after)
         idle = [one for one in lapsed if not self._is_used(one, pairs, moment)]
         # An error about a named resource counts even if it existed before.
         problems = [*self._problems_after(rows, positions), *exempting.unused(idle, ())]
-        touches = self._make_touches(before, same, differences, moment)
+        touches = self._make_touches(before, set(map(id, same)), pairs, differences, moment)
         return Compared([*before, *same], [*same, *after], pairs, problems, touches)
 
-    def _find_affected(self, becomes: Mapping[str, Becomes], named: Sequence[int], moment: datetime) -> _Change:
+    def _find_affected(self, becomes: Mapping[str, Becomes], named: Sequence[int], moment: datetime) -> Affected:
         """Return a change with the pairs that it can affect; their outcomes before it are those at a time."""
         waiting, self._waiting = self._waiting, ()
         if waiting:
@@ -165,10 +157,9 @@ class BaselineFindings:
         rows = self._snapshot.rows(becomes)
         own = {*named, *(row.position for row in rows.all if row.before)}
         self._refresh(self._affecting.pairs_of(own), moment)
-        differences = self._snapshot.differences(rows)
         # A resource from another file has other source locations, even if its content is the same.
         referring = (pair for key in becomes for pair in self._references.get(key, ()))
-        return _Change(rows, differences, *self._affecting.by(rows, differences, self._reads, named, referring))
+        return self._affecting.by(rows, self._reads, named, referring)
 
     def standing(self, pairs: Pairs, moment: datetime, in_force: Sequence[Exemption]) -> list[Finding]:
         """Return the failures and errors without an exemption.
@@ -253,20 +244,20 @@ class BaselineFindings:
                     self._references.setdefault(fold_id(holder), set()).add(numbers)
 
     def _make_touches(
-        self, before: Sequence[Finding], same: Sequence[Finding], differences: Differences, moment: datetime
+        self, before: Sequence[Finding], same: Set[int], pairs: Pairs, differences: Differences, moment: datetime
     ) -> Touches:
         """Return a function that checks whether something that the policy of an earlier finding reads changes.
 
-        It returns false for the findings that stay the `same`.
+        It returns false for the findings that stay the `same`, given by their `id()`.
         """
-        snapshot, untouched = self._snapshot, set(map(id, same))
+        context, subjects = self._snapshot.context, self._snapshot.subjects
 
         def pairs_of(finding: Finding) -> Iterator[Numbers]:
             number, key = self._numbers[finding.policy], (finding.resource_type, fold_id(finding.resource))
-            return ((number, at) for at in snapshot.positions_of(key[1]) if reported(snapshot.subjects[at]) == key)
+            return ((number, at) for at in pairs.get(number, ()) if reported(subjects[at]) == key)
 
-        touches = touches_of(before, snapshot.context, moment, differences, pairs_of, self._reads.undecided)
-        return lambda finding: id(finding) not in untouched and touches(finding)
+        touches = touches_of(before, context, moment, differences, pairs_of, self._reads.undecided)
+        return lambda finding: id(finding) not in same and touches(finding)
 
     def _problems_after(self, rows: Rows, further: Iterable[int] = ()) -> list[Problem]:
         """Return the problems of changed resources, and of the resources at further positions."""

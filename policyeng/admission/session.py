@@ -38,7 +38,7 @@ from policyeng.admission.decision import (
 from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
 from policyeng.evaluation import EvaluationContext, prepare
-from policyeng.evaluation.changing_snapshot import Edits
+from policyeng.evaluation.changing_snapshot import Edits, can_change
 from policyeng.evaluation.prepared_snapshot import Becomes
 from policyeng.facts.ids import fold_id
 from policyeng.models import BundleRef, Change, Decision, EngineRef, JsonObject, Snapshot, SnapshotRef
@@ -97,14 +97,15 @@ class AdmissionSession:
         self._by_id = index_resources(self._state)
         self._homes = find_scopes(snapshot)
         #: None if every decision evaluates everything.
-        self._baseline = None if _needs_full_evaluation(prepared, self._by_id) else BaselineFindings(prepared)
+        self._baseline = BaselineFindings(prepared) if can_change(prepared) else None
         #: The last states, each made from the previous one; the findings are those of the last state.
         self._states = [_FIRST]
         #: The earlier changes of the last decision, as passed and as read.
         self._read = [_ReadChanges((), ()), _ReadChanges((), ())]
         self._lock = Lock()
         #: The ids of subjects that are not resources of the snapshot: approvals, and declared workloads.
-        self._stated = frozenset(_other_ids(prepared)) - frozenset(self._by_id)
+        others = prepared.estate.subjects[len(prepared.estate.view.resources) :]
+        self._stated = frozenset(fold_id(subject.reported_id) for subject in others) - frozenset(self._by_id)
         self._header = _header(prepared)
 
     def decide(
@@ -254,32 +255,6 @@ def _is_same(one: Becomes, other: Becomes | None) -> bool:
     if other is None or one.notes != other.notes:
         return False
     return one.resource is other.resource or orjson.dumps(one.resource) == orjson.dumps(other.resource)
-
-
-def _needs_full_evaluation(prepared: EvaluationContext, existing: Mapping[str, JsonObject]) -> bool:
-    """Check whether every decision must evaluate everything.
-
-    It must if policies evaluate documents, if subjects share ids, or if the state has an error, because a change can
-    remove the error.
-    """
-    snapshot, view = prepared.snapshot, prepared.estate.view
-    if (
-        snapshot.documents
-        or any(problem.level == "error" for problem in prepared.estate.problems)
-        or any(policy.input_form != "policy" for policy in prepared.bundle.policies)
-    ):
-        return True
-    ids = _other_ids(prepared)
-    named = len(snapshot.resources) == len(view.resources) == len(existing)
-    workloads, approvals = ids[: len(view.workloads)], ids[len(view.workloads) :]
-    apart = len(set(workloads)) == len(workloads) and len(set(approvals)) == len(approvals)
-    return not (named and apart and existing.keys().isdisjoint(approvals))
-
-
-def _other_ids(prepared: EvaluationContext) -> list[str]:
-    """Return the ids of workloads, approvals and documents, in their order."""
-    others = prepared.estate.subjects[len(prepared.estate.view.resources) :]
-    return [fold_id(subject.reported_id) for subject in others]
 
 
 def _header(prepared: EvaluationContext) -> DecisionHeader:

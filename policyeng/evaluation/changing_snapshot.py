@@ -78,6 +78,23 @@ class Rows(NamedTuple):
         return (side for row in self.all for side in (row.before, row.after) if side is not None)
 
 
+def can_change(prepared: EvaluationContext) -> bool:
+    """Check whether a snapshot can change: no error can end, policies evaluate resources, and ids distinguish these."""
+    snapshot, estate = prepared.snapshot, prepared.estate
+    if snapshot.documents or any(problem.level == "error" for problem in estate.problems):
+        return False
+    ids = {fold_id(str(resource.get("id"))) for resource in snapshot.resources}
+    count, others = len(estate.document["resources"]), [fold_id(one.reported_id) for one in estate.subjects]
+    workloads, stated = others[count : (last := count + len(estate.document["workloads"]))], others[last:]
+    return (
+        all(policy.input_form == "policy" for policy in prepared.bundle.policies)
+        and len(snapshot.resources) == count == len(ids)
+        and len({*workloads}) == len(workloads)
+        and len({*stated}) == len(stated)
+        and ids.isdisjoint(stated)
+    )
+
+
 class ChangingSnapshot:
     """A prepared snapshot whose resources can be added, changed and removed. It is not thread-safe.
 
@@ -118,10 +135,6 @@ class ChangingSnapshot:
         self._position = {subject.key: at for at, subject in enumerate(subjects[:first])}
         self._resources = {fold_id(subject.key): at for at, subject in enumerate(subjects[:first])}
         self._workloads = {fold_id(subject.key): at for at, subject in enumerate(subjects[first:last], first)}
-        #: Positions of all other subjects, by id as `folded_id` returns it.
-        self._others: dict[str, list[int]] = {}
-        for at, subject in enumerate(subjects[last:], last):
-            self._others.setdefault(fold_id(subject.reported_id), []).append(at)
         #: Positions of the subjects that are or were in a workspace, by its lower-case id; it need not exist.
         self._inside: dict[str, set[int]] = {}
         #: Positions of resources and workloads that are partly unknown.
@@ -143,21 +156,16 @@ class ChangingSnapshot:
         at = self._resources.get(folded)
         return at if at is not None and self.is_there(at) else None
 
-    def positions_of(self, folded: str) -> list[int]:
-        """Return the positions of all existing subjects with an id, as `folded_id` returns it."""
-        found = [self._resources.get(folded), self._workloads.get(folded), *self._others.get(folded, ())]
-        return [at for at in found if at is not None and self.is_there(at)]
-
     def is_there(self, at: int) -> bool:
         """Check whether a subject exists at a position."""
         return at < len(self.subjects) and self.subjects[at] is not _GONE
 
-    def twin(self, at: int) -> int | None:
-        """Return the position of the workload with the id of a resource, or the reverse."""
-        folded = fold_id(self.subjects[at].reported_id)
+    def twin(self, at: int) -> int:
+        """Return the position of the workload with the id of a resource, or the reverse; -1 if there is none."""
+        folded = fold_id(self.subjects[at].reported_id) if self.is_there(at) else ""
         pair = self._resources.get(folded, -1), self._workloads.get(folded, -1)
-        found = pair[0] if pair[1] == at else pair[1] if pair[0] == at else -1
-        return found if found >= 0 and self.is_there(found) else None
+        found = pair[1 - pair.index(at)] if at in pair else -1
+        return found if found >= 0 and self.is_there(found) else -1
 
     def inside(self, workspace: str) -> Iterator[int]:
         """Yield the positions of the subjects in a workspace, by its lower-case id; the workspace need not exist."""
@@ -520,12 +528,14 @@ Pairs = dict[int, set[int]]
 
 
 class Affected(NamedTuple):
-    """The pairs to evaluate again, before a change and after it.
+    """A change, and the pairs to evaluate again, before it and after it.
 
     Attributes:
         same: the other pairs of changed or named subjects, which keep their findings.
     """
 
+    rows: Rows
+    differences: Differences
     before: Pairs
     after: Pairs
     same: Pairs
@@ -539,12 +549,10 @@ class Invalidation:
         self._bundle = bundle
         self._snapshot = snapshot
         #: The numbers of the policies that apply to a subject, by its position.
-        self._policies_of: dict[int, Sequence[int]] = {}
-        found: dict[int, list[int]] = {}
+        self._policies_of: dict[int, list[int]] = {}
         for column in planned:
             for position in column.all():
-                found.setdefault(position, []).append(column.policy)
-        self._policies_of.update(found)
+                self._policies_of.setdefault(position, []).append(column.policy)
 
     @cached_property
     def _by_kind(self) -> Mapping[str, Sequence[tuple[int, Selector]]]:
@@ -555,16 +563,9 @@ class Invalidation:
                 found.setdefault(selector.kind, []).append((number, selector))
         return found
 
-    @cached_property
-    def _of_both(self) -> Set[int]:
-        """The policies that evaluate both workloads and resources."""
-        kinds = ({selector.kind for selector in judges} for judges in selectors_in(self._bundle))
-        return {number for number, found in enumerate(kinds) if "workload" in found and len(found) > 1}
-
     def by(
         self,
         rows: Rows,
-        differences: Differences,
         reads: Reads,
         named: Iterable[int] = (),
         further: Iterable[Numbers] = (),
@@ -573,34 +574,32 @@ class Invalidation:
 
         Args:
             rows: the changed subjects.
-            differences: the differences in these subjects.
             reads: recorded reads of the pairs before the change; the reads of other pairs are unknown.
             named: positions of other subjects whose pairs to return.
             further: other pairs to evaluate again.
         """
+        differences = self._snapshot.differences(rows)
         replaced = {row.position for row in rows.all if row.before}
         applying = {row.position: set(self._policies_for(row)) for row in rows.all}
-        before: Pairs = {}
-        for number, at in (*reads.affected_by(differences), *self._in_workspaces(rows.all), *further):
-            if number in self._policies_of.get(at, ()):  # the reader may no longer exist
-                before.setdefault(number, set()).add(at)
         unaffected = set(self._unaffected(rows, differences, reads, applying))
-        for at in replaced:
-            for number in self._policies_of.get(at, ()):
-                if (number, at) not in unaffected:
-                    before.setdefault(number, set()).add(at)
-        for number, at in list(self._twins(before)):
-            before[number].add(at)
-        after = {number: positions - replaced for number, positions in before.items()}
+        before, after, same = Pairs(), Pairs(), Pairs()
+        reading = (*reads.affected_by(differences), *self._in_workspaces(rows.all), *further)
+        own = ((number, at) for at in replaced for number in self._policies_of.get(at, ()))
+        for number, at in (*reading, *(pair for pair in own if pair not in unaffected)):
+            # A finding does not state whether it is about a resource or its workload.
+            for position in (at, self._snapshot.twin(at)):
+                if number in self._policies_of.get(position, ()):  # the reader may no longer exist
+                    before.setdefault(number, set()).add(position)
+        for number, positions in before.items():
+            after[number] = positions - replaced
         for at, numbers in applying.items():
             for number in numbers:
                 if (number, at) not in unaffected or at in before.get(number, ()):
                     after.setdefault(number, set()).add(at)
-        same: Pairs = {}
         for number, at in self.pairs_of({*named, *replaced}):
             if at not in before.get(number, ()):
                 same.setdefault(number, set()).add(at)
-        return Affected(before, after, same)
+        return Affected(rows, differences, before, after, same)
 
     def _unaffected(
         self, rows: Rows, differences: Differences, reads: Reads, applying: Mapping[int, Set[int]]
@@ -636,19 +635,7 @@ class Invalidation:
         selectors = self._by_kind.get(row.after.target_type, ())
         yield from (number for number, selector in selectors if matcher.takes(selector))
 
-    def pairs_of(self, own: Iterable[int]) -> Iterator[Numbers]:
+    def pairs_of(self, own: Set[int]) -> Iterator[Numbers]:
         """Yield all pairs of some subjects, and of the subjects with the same ids."""
-        twins = (self._snapshot.twin(at) for at in own)
-        for at in {*own, *(twin for twin in twins if twin is not None)}:
+        for at in {*own, *map(self._snapshot.twin, own)}:
             yield from ((number, at) for number in self._policies_of.get(at, ()))
-
-    def _twins(self, pairs: Pairs) -> Iterator[Numbers]:
-        """Yield the pairs of the same policies with the subjects of the same ids.
-
-        A finding does not state which of the two subjects it is about.
-        """
-        for number, positions in pairs.items():
-            for at in list(positions) if number in self._of_both else ():
-                twin = self._snapshot.twin(at)
-                if twin is not None and number in self._policies_of.get(twin, ()):
-                    yield number, twin

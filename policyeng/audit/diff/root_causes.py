@@ -34,7 +34,7 @@ from policyeng.bundle import Policy
 from policyeng.engines import engine_version
 from policyeng.errors import BundleError, EngineError, UsageError
 from policyeng.evaluation import EvaluationContext, evaluate_pairs, find_scopes, prepare
-from policyeng.evaluation.changing_snapshot import ChangingSnapshot
+from policyeng.evaluation.changing_snapshot import ChangingSnapshot, can_change
 from policyeng.evaluation.matching import Taking, selectors_of
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes
 from policyeng.facts.arm_casing import Spellings, as_arm_reads
@@ -238,18 +238,8 @@ class Splicing:
 
     @staticmethod
     def fits(prepared: EvaluationContext) -> bool:
-        """Return whether a snapshot can be spliced: it has no error, each id once, and no documents are evaluated."""
-        snapshot, estate = prepared.snapshot, prepared.estate
-        if any(problem.level == "error" for problem in estate.problems):
-            return False
-        if snapshot.documents or estate.gaps or any(one.input_form != "policy" for one in prepared.bundle.policies):
-            return False
-        view = estate.view
-        ids = {fold_id(str(resource.get("id"))) for resource in snapshot.resources}
-        others = [fold_id(one.reported_id) for one in estate.subjects[len(view.resources) :]]
-        workloads = others[: len(view.workloads)]
-        whole = len(snapshot.resources) == len(view.resources) == len(ids)
-        return whole and len({*workloads}) == len(workloads) and ids.isdisjoint(others[len(view.workloads) :])
+        """Return whether a snapshot can be spliced: it can change, and all of its lists were read."""
+        return not prepared.estate.gaps and can_change(prepared)
 
     @contextmanager
     def after(self, changes: Mapping[Item, Entries]) -> Iterator[EvaluationContext | None]:
