@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import policyeng
-from policyeng.admission import AdmissionOptions, AdmissionSession, baseline, changes_of, decided_wholly, session
+from policyeng.admission import AdmissionOptions, AdmissionSession, changes_of, decided_wholly, session
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import Column, EvaluationRequest, Pair, run_engine
 from policyeng.engines.tracing import Traced
-from policyeng.evaluation import EvaluationContext, prepare
+from policyeng.evaluation import EvaluationContext, prepare, reuse
 from policyeng.evaluation.tracing import Reads, trace_pairs
 from policyeng.facts.ids import scopes_of
 from policyeng.models import Change, JsonObject, Operation, Snapshot
@@ -60,8 +60,8 @@ def pairs_evaluated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counted.extend(filter(None, [len(work.pairs)]))
         return trace_pairs(prepared, work)
 
-    monkeypatch.setattr(baseline, "run_engine", counting)
-    monkeypatch.setattr(baseline, "trace_pairs", counting_traced)
+    monkeypatch.setattr(reuse, "run_engine", counting)
+    monkeypatch.setattr(reuse, "trace_pairs", counting_traced)
     return counted
 
 

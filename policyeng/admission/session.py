@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
 from policyeng.admission.attribution import sorted_out
-from policyeng.admission.baseline import BaselineFindings
+from policyeng.admission.baseline import Baseline
 from policyeng.admission.changes import (
     NOTHING_MADE,
     ChangedResources,
@@ -97,7 +97,7 @@ class AdmissionSession:
         self._by_id = index_resources(self._state)
         self._homes = find_scopes(snapshot)
         #: None if every decision evaluates everything.
-        self._baseline = BaselineFindings(prepared) if can_change(prepared) else None
+        self._baseline = Baseline(prepared) if can_change(prepared) else None
         #: The last states, each made from the previous one; the findings are those of the last state.
         self._states = [_FIRST]
         #: The earlier changes of the last decision, as passed and as read.
@@ -132,7 +132,7 @@ class AdmissionSession:
                 try:
                     decision = self._decided(self._baseline, read.changes, earlier, options, gate)
                 except BaseException:
-                    self._baseline, self._states = BaselineFindings(self._prepared), [_FIRST]
+                    self._baseline, self._states = Baseline(self._prepared), [_FIRST]
                     raise
         if decision is None:
             decision = decided_wholly(
@@ -191,7 +191,7 @@ class AdmissionSession:
     @uncollected()
     def _decided(
         self,
-        baseline: BaselineFindings,
+        baseline: Baseline,
         changes: Sequence[Change],
         earlier: _Earlier,
         options: AdmissionOptions,
@@ -222,7 +222,7 @@ class AdmissionSession:
         )
         return decided(changes, self._header._replace(as_of=moment), attributed, problems, gate)
 
-    def _move(self, baseline: BaselineFindings, changes: _Earlier, made: ChangedResources, moment: datetime) -> bool:
+    def _move(self, baseline: Baseline, changes: _Earlier, made: ChangedResources, moment: datetime) -> bool:
         """Move the findings to the state after changes, from the nearest of the last states, if they can be moved."""
         apart = self._between(self._states[-1].made, made)
         while (edits := self._states[-1].edits) is not None:

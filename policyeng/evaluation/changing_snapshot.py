@@ -7,18 +7,16 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 from msgspec import structs
 
-from policyeng.bundle import Bundle
 from policyeng.engines.embedded import Documents, change_copies, mark_copies
 from policyeng.engines.tracing import NAMES
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.coverage import Homes
-from policyeng.evaluation.matching import PlannedColumn, Selector, Taking, selectors_in
 from policyeng.evaluation.prepared_snapshot import (
     OF_RESOURCES,
     Becomes,
@@ -30,8 +28,6 @@ from policyeng.evaluation.prepared_snapshot import (
 )
 from policyeng.evaluation.tracing import (
     Differences,
-    Numbers,
-    Reads,
     SubjectChange,
     is_added_or_removed,
     name_of,
@@ -521,121 +517,3 @@ def _is_same(one: Workload, other: Workload) -> bool:
     return (one.unreadable, one.possible) == (other.unreadable, other.possible) and orjson.dumps(
         one.document
     ) == orjson.dumps(other.document)
-
-
-#: Positions of subjects by the number of a policy.
-Pairs = dict[int, set[int]]
-
-
-class Affected(NamedTuple):
-    """A change, and the pairs to evaluate again, before it and after it.
-
-    Attributes:
-        same: the other pairs of changed or named subjects, which keep their findings.
-    """
-
-    rows: Rows
-    differences: Differences
-    before: Pairs
-    after: Pairs
-    same: Pairs
-
-
-class Invalidation:
-    """An index of the pairs that changes of a snapshot can affect."""
-
-    def __init__(self, bundle: Bundle, snapshot: ChangingSnapshot, planned: Iterable[PlannedColumn]) -> None:
-        """Index all pairs of a snapshot."""
-        self._bundle = bundle
-        self._snapshot = snapshot
-        #: The numbers of the policies that apply to a subject, by its position.
-        self._policies_of: dict[int, list[int]] = {}
-        for column in planned:
-            for position in column.all():
-                self._policies_of.setdefault(position, []).append(column.policy)
-
-    @cached_property
-    def _by_kind(self) -> Mapping[str, Sequence[tuple[int, Selector]]]:
-        """The policies that apply to subjects of a lower-case type, with their selectors."""
-        found: dict[str, list[tuple[int, Selector]]] = {}
-        for number, judges in enumerate(selectors_in(self._bundle)):
-            for selector in judges:
-                found.setdefault(selector.kind, []).append((number, selector))
-        return found
-
-    def by(
-        self,
-        rows: Rows,
-        reads: Reads,
-        named: Iterable[int] = (),
-        further: Iterable[Numbers] = (),
-    ) -> Affected:
-        """Return the pairs that a change can affect, which are those that read something that differs.
-
-        Args:
-            rows: the changed subjects.
-            reads: recorded reads of the pairs before the change; the reads of other pairs are unknown.
-            named: positions of other subjects whose pairs to return.
-            further: other pairs to evaluate again.
-        """
-        differences = self._snapshot.differences(rows)
-        replaced = {row.position for row in rows.all if row.before}
-        applying = {row.position: set(self._policies_for(row)) for row in rows.all}
-        unaffected = set(self._unaffected(rows, differences, reads, applying))
-        before, after, same = Pairs(), Pairs(), Pairs()
-        reading = (*reads.affected_by(differences), *self._in_workspaces(rows.all), *further)
-        own = ((number, at) for at in replaced for number in self._policies_of.get(at, ()))
-        for number, at in (*reading, *(pair for pair in own if pair not in unaffected)):
-            # A finding does not state whether it is about a resource or its workload.
-            for position in (at, self._snapshot.twin(at)):
-                if number in self._policies_of.get(position, ()):  # the reader may no longer exist
-                    before.setdefault(number, set()).add(position)
-        for number, positions in before.items():
-            after[number] = positions - replaced
-        for at, numbers in applying.items():
-            for number in numbers:
-                if (number, at) not in unaffected or at in before.get(number, ()):
-                    after.setdefault(number, set()).add(at)
-        for number, at in self.pairs_of({*named, *replaced}):
-            if at not in before.get(number, ()):
-                same.setdefault(number, set()).add(at)
-        return Affected(rows, differences, before, after, same)
-
-    def _unaffected(
-        self, rows: Rows, differences: Differences, reads: Reads, applying: Mapping[int, Set[int]]
-    ) -> Iterator[Numbers]:
-        """Yield the pairs of changed subjects that read nothing that differs."""
-        for row in rows.all:
-            if row.before and row.after and self._snapshot.is_read_alike(rows, row):
-                own = name_of(row.after)
-                for number in applying[row.position] & set(self._policies_of.get(row.position, ())):
-                    if reads.keeps((number, row.position), differences, own):
-                        yield number, row.position
-
-    def change(self, edits: Edits, rows: Iterable[SubjectChange]) -> None:
-        """Change the snapshot until the edits are taken back."""
-        for row in rows:
-            edits.keep(self._policies_of, row.position)
-            self._policies_of.pop(row.position, None)
-            if applying := sorted(set(self._policies_for(row))):
-                self._policies_of[row.position] = applying
-
-    def _in_workspaces(self, rows: Iterable[SubjectChange]) -> Iterator[Numbers]:
-        """Yield the pairs in workspaces that come or go, for policies that read workspaces."""
-        reaches = self._bundle.reaches
-        for row in rows:
-            for at in self._snapshot.inside(row.key) if is_added_or_removed(row) else ():
-                yield from ((number, at) for number in self._policies_of.get(at, ()) if reaches[number].workspace)
-
-    def _policies_for(self, row: SubjectChange) -> Iterator[int]:
-        """Yield the policies that apply to the later state of a subject."""
-        if row.after is None:
-            return
-        matcher = Taking(row.after)
-        selectors = self._by_kind.get(row.after.target_type, ())
-        yield from (number for number, selector in selectors if matcher.takes(selector))
-
-    def pairs_of(self, own: Set[int]) -> Iterator[Numbers]:
-        """Yield all pairs of some subjects, and of the subjects with the same ids."""
-        for at in {*own, *map(self._snapshot.twin, own)}:
-            yield from ((number, at) for number in self._policies_of.get(at, ()))

@@ -350,7 +350,14 @@ def _list_extendable(marked: Mapping[str, Value]) -> Iterator[str]:
     yield from dict.keys(marked.get("by_scope", {}))
     yield from dict.keys(marked.get("by_extended", {}))
     for kind in EXTENDABLE:
-        yield from (fold_id(one["id"]) for one in marked["by_type"].get(kind, ()))
+        yield from (fold_id(_id_of(one)) for one in marked["by_type"].get(kind, ()))
+
+
+def _id_of(document: Value) -> str:
+    """Return the id of a resource, which can be completely unknown."""
+    is_unknown = type(document) in markers.MARKERS
+    found: str = markers.cause_of(document)[0].removesuffix(":") if is_unknown else document["id"]
+    return found
 
 
 def _mark_list(members: Value, causes: tuple[Cause, ...]) -> Value:
