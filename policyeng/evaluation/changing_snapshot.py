@@ -310,14 +310,12 @@ class ChangingSnapshot:
 
     def _keeps_markings(self, rows: Rows, differences: Differences, copies: Sequence[Documents]) -> bool:
         """Check whether the unknown parts of other subjects and of lists stay the same, so that copies with them do."""
-        paths = [("by_type",), ("workloads",), *(path for path, _ in differences.entries)]
+        names = {"by_type", "workloads", *(path[0] for path, _ in differences.entries)}
         return not copies or (
             not _moves_scopes(differences)
             and not any(side.target_type in HOSTS and _is_partly_unknown(side) for side in rows.sides)
-            and not any(
-                is_added_or_removed(row) and not _types_of(row).isdisjoint(EXTENDABLE) for row in rows.resources
-            )
-            and all(can_change_in_place(copy.snapshot, self._collections, path[0]) for copy in copies for path in paths)
+            and not any(is_added_or_removed(row) and not _types_of(row).isdisjoint(EXTENDABLE) for row in rows.resources)
+            and all(can_change_in_place(copy.snapshot, self._collections, names) for copy in copies)
         )
 
     def _edit_subject(self, edits: Edits, row: SubjectChange, copies: Iterable[Documents] = ()) -> None:

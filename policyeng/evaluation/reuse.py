@@ -246,7 +246,11 @@ class ReusableFindings:
     def _add(self, context: EvaluationContext, moment: datetime) -> None:
         """Evaluate the planned pairs of a context, and store their findings and reads."""
         work, reaches = context.work(moment), self._prepared.bundle.reaches
-        recorded = {number for number in work.positions if self._is_wide[number] or reaches[number].clock}
+        recorded = {
+            number
+            for number in work.positions
+            if reaches[number].others or reaches[number].workspace or reaches[number].clock
+        }
         timed = context.work(moment, Clock(moment)).only(recorded)
         traced = {(pair.policy, pair.subject): trace for pair, trace in trace_pairs(context, timed)}
         columns = run_engine(work.only(work.positions.keys() - recorded))

@@ -339,9 +339,9 @@ def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[i
     return Markings(common, apart)
 
 
-def can_change_in_place(copy: Mapping[str, Value], snapshot: Mapping[str, Value], name: str) -> bool:
-    """Check whether a member of a copy with markers follows changes of the same member of the snapshot."""
-    return copy[name] is snapshot[name] or type(copy[name]) is LazyObject or type(copy[name]) is MarkedList
+def can_change_in_place(copy: Mapping[str, Value], snapshot: Mapping[str, Value], names: Iterable[str]) -> bool:
+    """Check whether members of a copy with markers can follow changes of the same members of the snapshot."""
+    return all(copy[name] is snapshot[name] or type(copy[name]) in (LazyObject, MarkedList) for name in names)
 
 
 def _list_extendable(marked: Mapping[str, Value]) -> Iterator[str]:
