@@ -157,22 +157,10 @@ class AdmissionSession:
             given = self._states[-1].made if earlier == self._states[-1].changes else self._apply(earlier)
         for change, spelled in zip(changes, changes_of(changes, self.bundle.spellings), strict=True):
             made = apply_in_order([spelled], self._by_id, self._state, given, self.bundle.spellings)
-            if self._has_effect(given, made):
+            if not all(_is_same(self._find(key, given), after, anywhere=True) for key, after in made.becomes.items()):
                 effective.append(change)
             given = made
         return effective
-
-    def _has_effect(self, given: ChangedResources, made: ChangedResources) -> bool:
-        """Check whether changes make another state; where a resource was read does not matter."""
-        for key, after in made.becomes.items():
-            before = given.becomes.get(key)
-            if after is before:
-                continue
-            before = becomes_of(self._by_id.get(key), self._state) if before is None else before
-            texts = (orjson.dumps(one.resource, option=orjson.OPT_SORT_KEYS) for one in (before, after))
-            if before.notes._replace(origin=None) != after.notes._replace(origin=None) or next(texts) != next(texts):
-                return True
-        return False
 
     def _earlier(self, remembered: Changes, before: Changes) -> _Earlier:
         """Return the earlier changes; they are read again only if they are different objects than last time."""
@@ -245,16 +233,24 @@ class AdmissionSession:
 
     def _between(self, one: ChangedResources, other: ChangedResources) -> dict[str, Becomes]:
         """Return the later states of resources if other changes replace the current ones."""
-        found = {key: becomes_of(self._by_id.get(key), self._state) for key in one.becomes}
-        found |= other.becomes
-        return {key: after for key, after in found.items() if not _is_same(after, one.becomes.get(key))}
+        found = {key: self._find(key, other) for key in (*one.becomes, *other.becomes)}
+        return {key: after for key, after in found.items() if not _is_same(self._find(key, one), after)}
+
+    def _find(self, key: str, made: ChangedResources) -> Becomes:
+        """Return the state of a resource after changes."""
+        return made.becomes.get(key) or becomes_of(self._by_id.get(key), self._state)
 
 
-def _is_same(one: Becomes, other: Becomes | None) -> bool:
-    """Check whether two later states are the same; they are compared as JSON, because 1 equals true in Python."""
-    if other is None or one.notes != other.notes:
-        return False
-    return one.resource is other.resource or orjson.dumps(one.resource) == orjson.dumps(other.resource)
+def _is_same(one: Becomes, other: Becomes, *, anywhere: bool = False) -> bool:
+    """Check whether two states are the same; they are compared as JSON, because 1 equals true in Python.
+
+    With `anywhere`, where they were read and the order of their keys do not matter.
+    """
+    notes = [each.notes._replace(origin=None) if anywhere else each.notes for each in (one, other)]
+    if notes[0] != notes[1] or one.resource is other.resource:
+        return notes[0] == notes[1]
+    option = orjson.OPT_SORT_KEYS if anywhere else None
+    return orjson.dumps(one.resource, option=option) == orjson.dumps(other.resource, option=option)
 
 
 def _header(prepared: EvaluationContext) -> DecisionHeader:

@@ -314,7 +314,9 @@ class ChangingSnapshot:
         return not copies or (
             not _moves_scopes(differences)
             and not any(side.target_type in HOSTS and _is_partly_unknown(side) for side in rows.sides)
-            and not any(is_added_or_removed(row) and not _types_of(row).isdisjoint(EXTENDABLE) for row in rows.resources)
+            and not any(
+                is_added_or_removed(row) and not _types_of(row).isdisjoint(EXTENDABLE) for row in rows.resources
+            )
             and all(can_change_in_place(copy.snapshot, self._collections, names) for copy in copies)
         )
 
