@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -45,3 +45,16 @@ def test_work_grows_with_the_change(tmp_path: Path, size: int) -> None:
     few, many = (work(state, kinds) for state in (small, estate(tmp_path, size)))
 
     assert {name: count / few[name] for name, count in many.items() if count > 1.5 * few[name]} == {}
+
+
+def test_another_second_costs_nothing(tmp_path: Path) -> None:
+    """What reads the clock is evaluated again when a moment comes that it compares the clock with, not for each time."""
+    state = estate(tmp_path, 200)
+    basis, kinds = AdmissionSession(whole_bundle(), state), changes(state)
+    later = AdmissionOptions(OPTIONS.as_of + timedelta(seconds=1))
+    for change in kinds.values():
+        basis.decide(change, OPTIONS)
+    now = {name: steps(partial(basis.decide, change, OPTIONS)) for name, change in kinds.items()}
+    then = {name: steps(partial(basis.decide, change, later)) for name, change in kinds.items()}
+
+    assert {name: count / now[name] for name, count in then.items() if count > 1.1 * now[name]} == {}
