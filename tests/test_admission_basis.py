@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import Column, EvaluationRequest, Pair, run_engine
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, prepare, reuse
+from policyeng.evaluation.changing_snapshot import Edits
 from policyeng.evaluation.tracing import Reads, trace_pairs
 from policyeng.facts.ids import scopes_of
 from policyeng.models import Change, JsonObject, Operation, Snapshot
@@ -299,6 +301,19 @@ def test_after_other_changes_only_what_either_affects_is_evaluated(
     state.decide(workspace("new"), OPTIONS)
     assert counted == [1, 1, 1, 1, 1]
     assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), OPTIONS, before)
+
+
+def test_what_undoes_a_state_is_dropped_with_it(tmp_path: Path, estate: Snapshot) -> None:
+    """A session in which others make changes again and again remembers few states."""
+    state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR))), estate)
+    before = [change for number in range(60) for change in changes_of(workspace(f"o{number % 20}", y=number))]
+    for number in range(1, len(before)):
+        state.decide(workspace("w", y=number), OPTIONS, before[:number])
+    gc.collect()
+    edits = [one for one in gc.get_objects() if type(one) is Edits and (one._values or one._lists)]
+    assert len(edits) < 12
+    last = decided_wholly(state.bundle, estate, changes_of(workspace("w")), OPTIONS, changes_of(before))
+    assert state.decide(workspace("w"), OPTIONS, before) == last
 
 
 def test_facts_of_computes_from_other_changes_are_not_derived_again(tmp_path: Path) -> None:

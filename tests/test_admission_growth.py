@@ -48,7 +48,7 @@ def test_work_grows_with_the_change(tmp_path: Path, size: int) -> None:
 
 
 def test_another_second_costs_nothing(tmp_path: Path) -> None:
-    """What reads the clock is evaluated again when a moment comes that it compares the clock with, not for each time."""
+    """What reads the clock is evaluated again when it reaches a moment that it is compared with, not for each time."""
     state = estate(tmp_path, 200)
     basis, kinds = AdmissionSession(whole_bundle(), state), changes(state)
     later = AdmissionOptions(OPTIONS.as_of + timedelta(seconds=1))

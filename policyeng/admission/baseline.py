@@ -9,13 +9,11 @@ from typing import NamedTuple
 
 from policyeng import exemptions as exempting
 from policyeng.admission.attribution import Touches, reported, touches_of
-from policyeng.engines import run_engine
 from policyeng.evaluation import EvaluationContext, find_scopes, problems_of
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Rows
-from policyeng.evaluation.findings import findings_by_pair
 from policyeng.evaluation.input_warnings import of_classifications, of_compute, unknown_classifications
 from policyeng.evaluation.prepared_snapshot import Becomes
-from policyeng.evaluation.reuse import Pairs, ReusableFindings
+from policyeng.evaluation.reuse import Pairs, ReusableFindings, evaluate_once
 from policyeng.evaluation.tracing import Differences, Numbers
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import fold_id
@@ -104,10 +102,9 @@ class Baseline:
         with self._snapshot.changed(rows, differences) as context:
             if self._snapshot.changes_homes(differences):
                 return None
-            after_change = context.with_pairs(change.after)
-            found = findings_by_pair(after_change, run_engine(after_change.work(moment)))
+            found = evaluate_once(context, change.after, moment)
         homes = ChainMap(find_scopes(row.after for row in rows.all if row.after), self._homes) if in_force else {}
-        after = _mark_exempted((finding for finding, _ in found), in_force, homes, used_after)
+        after = _mark_exempted(found, in_force, homes, used_after)
         pairs = {
             number: change.before.get(number, set()) | change.same.get(number, set())
             for number in (*change.before, *change.same)

@@ -228,7 +228,10 @@ class AdmissionSession:
         else:
             self._states[-1] = self._states[-1]._replace(changes=changes, made=made)
         if len(self._states) > _STATES:
-            self._states = [self._states[1]._replace(edits=None), *self._states[2:]]
+            oldest = self._states[1]
+            if oldest.edits is not None:
+                oldest.edits.clear()  # those of later states refer to them
+            self._states = [oldest._replace(edits=None), *self._states[2:]]
         return True
 
     def _between(self, one: ChangedResources, other: ChangedResources) -> dict[str, Becomes]:

@@ -424,6 +424,11 @@ class Edits:
         function()
         self._repeated.append(function)
 
+    def clear(self) -> None:
+        """Forget how to undo the edits."""
+        for log in (self._values, self._lists, self._repeated):
+            log.clear()
+
     def take_back(self) -> None:
         """Undo all edits."""
         for members, place, before in reversed(self._lists):

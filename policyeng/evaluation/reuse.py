@@ -279,6 +279,12 @@ class ReusableFindings:
                     self._references.setdefault(fold_id(holder), set()).add(numbers)
 
 
+def evaluate_once(context: EvaluationContext, pairs: Pairs, moment: datetime) -> list[Finding]:
+    """Return the findings of some pairs at a time that do not pass; nothing of them is stored."""
+    planned = context.with_pairs(pairs)
+    return [finding for finding, _ in findings_by_pair(planned, run_engine(planned.work(moment)))]
+
+
 def in_order(pairs: Pairs) -> Iterator[Numbers]:
     """Return pairs in the order of a plan."""
     return ((number, at) for number in sorted(pairs) for at in sorted(pairs[number]))
