@@ -44,14 +44,14 @@ from policyeng.evaluation.unknown_markers import (
     marked,
 )
 from policyeng.facts.ids import fold_id, place_in_arm, workspace_of
-from policyeng.models import WORKSPACE_TYPE, Location, Origin, Resource, lowered
+from policyeng.models import WORKSPACE_TYPE, Origin, Resource, lowered
 from policyeng.rego.tracing import escape
 from policyeng.rego.values import Value
 from policyeng.workloads import Workload
 from policyeng.workloads.lookup import Reader, reader
 
 #: Replaces a subject that no longer exists.
-_GONE = Resource("", {}, "", "", "", "", -1, {}, Location())
+_GONE = Resource("", {}, "", "", "")
 #: The collections that change with resources.
 _CHANGING = ("resources", "workloads", "by_id", "by_type", *OF_RESOURCES)
 
@@ -269,7 +269,7 @@ class ChangingSnapshot:
                 to = self._position.get(row.key, -1)
                 for at in self.inside(row.key):
                     if self.subjects[at].workspace != to:
-                        edits.splice(self.subjects, at, 1, [self.subjects[at]._replace(workspace=to)])
+                        edits.splice(self.subjects, at, 1, [structs.replace(self.subjects[at], workspace=to)])
         # Policies cache what they find in the lists of one snapshot object, and these lists change in place.
         changed = replace(estate, document={**estate.document})
         vars(changed)["documents"] = estate.documents
@@ -473,7 +473,8 @@ def _row_at(
     resource = becomes.resource
     if not has_json_types(resource):
         resource = orjson.loads(orjson.dumps(resource, option=orjson.OPT_SORT_KEYS))
-    after = resource_subject(key, resource, place_in_arm(key), position, becomes.notes, becomes.remarks)
+    after = resource_subject(key, resource, becomes.notes, becomes.remarks)
+    after.workspace = find_position(after, place_in_arm(key), position)
     return SubjectChange(at, key, before, after)
 
 
