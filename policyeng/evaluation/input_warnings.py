@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Set
 from policyeng.bundle import Policy
 from policyeng.errors import suggest_nearest
 from policyeng.facts import Facts
-from policyeng.facts.arm_casing import is_respelled
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.words import CLASSIFICATION_TAG, classifications, fold, get_inside
 from policyeng.models import JsonObject, Problem, Resource
@@ -20,6 +19,7 @@ _COMPUTE_KINDS = frozenset(
     {"aks", "amlcompute", "batch", "computeinstance", "databricks", "datafactory", "datalakeanalytics", "hdinsight"}
     | {"kubernetes", "synapsespark", "virtualmachine"}
 )
+_MACHINE_LEARNING = "microsoft.machinelearningservices/"
 _APPROVED = ("vmSeries", "model")
 #: The parameter that names the classifications of regulated work.
 _REGULATED = "regulated_classifications"
@@ -94,7 +94,7 @@ def unknown_classifications(resources: Iterable[JsonObject], known: Set[str]) ->
     return Counter(
         word
         for resource in resources
-        if is_respelled(resource["type"])
+        if lowered(resource["type"]).startswith(_MACHINE_LEARNING)
         for value in classifications(resource)
         if (word := fold(value)) and word not in known
     )

@@ -11,7 +11,6 @@ from policyeng.facts.arm_casing import (
     Spellings,
     as_arm_reads,
     describe_duplicate,
-    is_known_name,
     respell_pointer,
 )
 from policyeng.facts.letters import as_seen, find_disguised_word, plain, same_person
@@ -19,12 +18,14 @@ from policyeng.facts.words import CLASSIFICATION_TAG, CLASSIFICATION_TAGS
 from policyeng.models import JsonObject, Origin, Problem, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
+from policyeng.schema import ValueType, find_type, fold_name, list_word_names
 
 #: The places in a resource that can contain tags.
 _TAGS = (("tags",), ("properties", "tags"), ("properties", "kvTags"))
-#: Known member names whose values are free text or chosen by users.
+#: Members whose values are free text or chosen by users.
 _PROSE = frozenset(
-    {"adminPublicKey", "adminUserName", "command", "experimentName", "filter", "id", "name", "shortDescription"}
+    {"adminPublicKey", "adminUserName", "command", "description", "displayName", "experimentName", "filter"}
+    | {"friendlyName", "id", "name", "shortDescription"}
 )
 #: The length of the longest ARM word.
 _LONGEST_WORD = 64
@@ -128,24 +129,35 @@ def _escaped(text: str) -> str:
 
 def _words(resource: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield the pointer and the value of each ARM word with letters that look like ASCII."""
-    waiting: list[tuple[str, str, object]] = [
-        (f"/{escaped(key)}", key, value) for key, value in resource.items() if key not in ("tags", "type")
-    ]
+    known = find_type(str(resource.get("type")))
+    waiting: list[tuple[str, str, object, ValueType | None]] = [("", "", resource, known and known.body)]
     while waiting:
-        pointer, name, value = waiting.pop()
+        pointer, name, value, kind = waiting.pop()
         if isinstance(value, dict):
-            waiting += ((f"{pointer}/{escaped(key)}", key, inner) for key, inner in value.items() if key != "tags")
+            kind = kind and kind.of_value(value)
+            is_users = name == "tags" or (kind is not None and kind.values is not None)
+            waiting += (
+                (f"{pointer}/{escaped(key)}", "" if is_users else key, inner, kind and kind.step(key))
+                for key, inner in value.items()
+            )
         elif isinstance(value, list):
-            waiting += ((f"{pointer}/{at}", name, inner) for at, inner in enumerate(value))
-        elif isinstance(value, str) and not value.isascii() and _is_word(name, value):
+            waiting += ((f"{pointer}/{at}", name, inner, kind and kind.entries) for at, inner in enumerate(value))
+        elif isinstance(value, str) and not value.isascii() and _is_word(name, value, kind):
             yield pointer, value
 
 
-def _is_word(name: str, value: str) -> bool:
-    """Check whether a value looks like an ASCII word and belongs to a member whose values are ARM words."""
-    if name in _PROSE or not is_known_name(name) or len(value) > _LONGEST_WORD or len(value.split()) != 1:
+def _is_word(name: str, value: str, kind: ValueType | None) -> bool:
+    """Check whether a value looks like an ASCII word that ARM reads; a text must have letters of both kinds.
+
+    The name is that of a member, or empty for a value that the user names.
+    """
+    if len(value) > _LONGEST_WORD or len(value.split()) != 1 or not as_seen(value).isascii():
         return False
-    return as_seen(value).isascii()
+    if kind is None or kind.is_any:
+        return fold_name(name) in list_word_names()
+    if kind.words:
+        return True
+    return bool(name) and name not in _PROSE and "string" in kind.scalars and any(map(str.isascii, value))
 
 
 def _replace_at(document: JsonObject, path: tuple[str, ...], value: object) -> JsonObject:
@@ -196,7 +208,7 @@ def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot
         if spelled.twice:
             problems.append(_describe_duplicate(identity, spelled.twice, origin, snapshot))
             # Policies read it by the ARM name, which can be different from both.
-            pointers = (*spelled.twice, respell_pointer(spelled.twice[0]))
+            pointers = (*spelled.twice, respell_pointer(spelled.twice[0], kind))
             reasons = dict.fromkeys(pointers, describe_duplicate(spelled.twice))
             unreadable[key] = {**snapshot.unreadable.get(key, {}), **reasons}
         elif origin is not None and spelled.fields:

@@ -1,20 +1,22 @@
 """Property names as ARM spells them: it reads them without case, so templates write `VMSize` for `vmSize`.
 
-Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, as far as policies look at it. Other providers
-spell some of these in another way, such as AKS `enableNodePublicIP`.
+Which names a member has, which objects have names of the user, and which texts are words of an enumeration is in
+`policyeng.schema`. What the schema does not have, such as a member of a newer version, is spelled as policies spell it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from policyeng._performance import IdentityKey
 from policyeng.facts.words import SPACE, trim
-from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of
+from policyeng.schema import ValueType, find_type, fold_name
 
 #: By lower-case type of resources, names by themselves in lower case.
 Spellings = Mapping[str, Mapping[str, str]]
@@ -50,142 +52,19 @@ ENVELOPE = frozenset(
 #: By themselves in lower case; providers spell `etag` in two ways (budgets have `eTag`), and nothing reads it.
 _TOP = {name.lower(): name for name in ENVELOPE if name != "etag"}
 
-_NAMES = """
-    action actionType addressPrefixes adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize
-    aksNetworkingConfiguration allocationState allowPublicAccessWhenBehindVnet allowRoleAssignmentOnRG
-    appInsightsEnabled applicationInsights applicationSharingPolicy assetId assignedUser authMode authType
-    autoscaleEnabled autoScaler build capacity category clusterPurpose cmkKeyVault code codeConfiguration command
-    componentId compute computeId computeInstanceAuthorizationType computeLocation computeName computeStartStop
-    computeType condaFile condition connectivityEndpoints containerRegistry containerResourceLimits
-    containerResourceRequirements containers contentSafety contentSafetyStatus count creationScript credentials
-    credentialsType cron currentNodeCount customServices defaultCompute defaultInstanceType deploymentConfiguration
-    deploymentConfigurationType deploymentId destination disableLocalAuth distribution docker earlyTermination
-    egressPublicNetworkAccess enableAutoScaling enabled enableDataIsolation enableNodePublicIp enableOSPatching
-    enableRootAccess enableSSO encryption endpointComputeType environmentId environmentType environmentVariables
-    experimentName expiryTime expression fpga gpu groupIds hbiWorkspace hubResourceId id identity idleTimeBeforeShutdown
-    image imageBuildCompute instanceCount instanceType instanceTypes intellectualPropertyPublisher ipAddress ipAllowlist
-    ipRules isArchived isAttachedCompute isEnabled isLatestOsImageVersion isolatedNetwork isolationMode isSharedToAll
-    jobDefinition jobs jobType keyIdentifier keyVault keyVaultArmId keyVaultProperties kvTags lastOperation limits
-    limitSettings loadBalancerType location managedNetwork managedResourceGroup maxConcurrentTrials maxInstances
-    maxNodeCount maxReplicas maxTotalTrials memory memoryInGB metadata minCount minInstances minNodeCount mirrorTraffic
-    mode model modelId modelSettings monitorDefinition monitoringTarget networkAcls networkProfile
-    nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata osType outboundRules
-    permissions personalComputeInstanceSettings powerState primaryUserAssignedIdentity principalId principalType
-    privateEndpoint privateEndpointConnections privateLinkServiceConnectionState privileged properties provisioningState
-    publicIp publicIpAddress publicNetworkAccess recurrence reference regionDetails remoteLoginPortPublicAccess requests
-    requestSettings resourceId resources roleDefinitionId scaleSetPriority scaleSettings scaleType schedule schedules
-    scope scriptData scripts scriptSource serverlessComputeCustomSubnet serverlessComputeNoPublicIP
-    serverlessComputeSettings serviceProvisionedResourceGroup services serviceTag settings setupScripts sshPublicAccess
-    sshSettings state status storageAccount subnet subnetId subnetIds subnetName systemDatastoresAuthMode target
-    targetNodeCount task taskDetails tier timeout traffic trial triggerType type userAccountCredentials v1LegacyMode
-    value virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
-"""
-#: Those of other providers, as far as policies and workloads look at them.
-_ELSEWHERE = """
-    actions addressPrefix addressPrefixes agentPoolProfiles allOf amount appliedScopeProperties appliedScopes
-    appliedScopeType approvalEndpoint assignableScopes assignmentType benefitStartTime blocking capacity category
-    categoryGroup code computeLocation condition containers contentFilters count criteria criterionType dataActions days
-    disableLocalAuth enableAutoScaling enabled endDate endDateTime endpoint enforcementMode environmentVariables
-    eventHubAuthorizationRuleId eventHubName exemptionCategory expiresOn expiryDate expiryDateTime filter gpu groupIds
-    hardwareProfile id impact impactedField instanceFlexibility ip ipAddress ipRules isEnabled lastUpdated level
-    licenseType limits logFilters logs managementGroupId manualPrivateLinkServiceConnections maxCount maxPods memoryInGB
-    metricName metrics minCount minNodeCount mode name networkAcls networkPlugin networkPluginMode networkProfile
-    notActions notDataActions notifications notScopes operator originRoleAssignmentId osDisk osType overrides parameters
-    permissions podSubnetID policyDefinitionId policyDefinitions powerState pricingTier principalId principalType
-    privateDnsZoneConfigs privateDnsZoneId privateEndpoint privateEndpointConnections privateLinkServiceConnections
-    privateLinkServiceConnectionState privateLinkServiceId properties provisioningState publicIp publicNetworkAccess
-    raiPolicyName requests reservedResourceType resourceGroup resourceGroupId resourceId resources retentionPolicy
-    roleDefinitionId roleName roleType scaleSetPriority scaleSettings scope scopes service serviceEndpointPolicies
-    serviceEndpoints shortDescription signingKey startDate status storageAccountId storageProfile subnetId subnetIds
-    subnetName subnets subscriptionId suppressionIds targetResourceType targetResourceUri threshold timePeriod type
-    vmSize vnetConfiguration vnetName vnetSubnetID workspaceId
-"""
-_SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
-_SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}
 _NONE: Mapping[str, str] = {}
 NO_SPELLINGS: Spellings = {}
 REMOVE_ONE = "remove one of the two"
-#: What names the resource, and what is the user's.
-_UNCHANGED = ("/id", "/type", "/tags")
-#: Members that contain names from the user.
-_NAMED_BY_USERS = frozenset(
-    {
-        "environmentVariables",
-        "inputs",
-        "instanceTypes",
-        "jobs",
-        "kvTags",
-        "metadata",
-        "mirrorTraffic",
-        "nodeSelector",
-        "outboundRules",
-        "outputs",
-        "searchSpace",
-        "services",
-        "tags",
-        "traffic",
-        "userAssignedIdentities",
-    }
-)
-#: The types of Machine Learning whose nested `properties` have names of ARM. Those of jobs and assets are a map of the
-#: user (`ResourceBase.properties` of the OpenAPI).
-_NESTED = frozenset({WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes", f"{WORKSPACE_TYPE}/services"})
-#: So many other names of members are remembered for each type, so that they are not folded again and again.
+#: So many other names of members are remembered for each object, so that they are not folded again and again.
 _MOST_NAMES = 1 << 12
 _SPACES = frozenset(SPACE)
-#: Members whose texts are not enumerations: a VM size with a space in it is unknown, and files, ids and names keep
-#: their spaces.
-_AS_WRITTEN = frozenset(
-    {
-        "agentVmSize",
-        "condaFile",
-        "defaultInstanceType",
-        "id",
-        "instanceType",
-        "name",
-        "scriptData",
-        "value",
-        "virtualMachineSize",
-        "vmSize",
-    }
-)
+_SCALARS = frozenset((int, bool, float, NoneType))
 
 
 def describe_duplicate(pointers: Sequence[str]) -> str:
     """Return the message about two members with one name, by their pointers."""
     one, other = pointers
     return f"the member is there twice, as `{one}` and `{other}`, and ARM reads names without case"
-
-
-def is_known_name(name: str) -> bool:
-    """Return whether a member has a name of ARM that policies or workloads look at, in any letters."""
-    folded = fold_name(name)
-    return folded in _SPELLED or folded in _SPELLED_ELSEWHERE or top_level_name(name) in ENVELOPE
-
-
-def is_respelled(arm_type: str) -> bool:
-    """Return whether the names are those of a type: one of Machine Learning."""
-    return lowered(arm_type).startswith("microsoft.machinelearningservices/")
-
-
-def has_own_map(arm_type: str) -> bool:
-    """Return whether nested `properties` of a type have names that the user gives."""
-    return is_respelled(arm_type) and lowered(arm_type) not in _NESTED
-
-
-def respell_pointer(pointer: str, here: str = "") -> str:
-    """Return a JSON Pointer into a value as `respelled` spells its parts.
-
-    `here` is that of the value in the resource.
-    """
-    nested: object = None
-    for key in reversed(keys_of(pointer)):
-        nested = {key: nested}
-    spelled, value = "", respell(nested, {}, "", here)
-    while isinstance(value, dict):
-        key, value = next(iter(value.items()))
-        spelled += f"/{escaped(key)}"
-    return spelled
 
 
 class ArmObject(NamedTuple):
@@ -204,175 +83,241 @@ class ArmObject(NamedTuple):
 def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPELLINGS) -> ArmObject:
     """Return a resource, or a patch of one, as ARM reads it: member names without case, words trimmed.
 
-    Words are texts below names that are known; the service reads enumerations so (`System.Enum.Parse` of .NET).
+    Words are members of enumerations; the service reads them so (`System.Enum.Parse` of .NET).
 
     Args:
         part: the resource or the patch.
         arm_type: the type of the resource.
-        spellings: names in addition to the known ones, as in `Bundle.spellings`.
+        spellings: the names of what the schema does not have, as in `Bundle.spellings`.
     """
     kind = lowered(arm_type)
-    names, fine = _names(is_respelled(kind), kind if kind in spellings else "", IdentityKey(spellings))
-    if (part.keys() <= ENVELOPE or not any(_at_top(key, names) != key for key in part)) and _is_plain(
-        part.values(), names, fine
-    ):
+    names = _registry(kind, kind if kind in spellings else "", IdentityKey(spellings)).of_resource
+    if names.is_plain(part):
         return ArmObject(part)
-    own_map = has_own_map(kind)
-    odd = dict(_find_odd_members(part, names, "", own_map=own_map))
-    twice = min(((other, pointer) for pointer, other in odd.items() if other), default=())
-    if twice or not odd:
-        return ArmObject(part, twice=twice)
-    fields: dict[str, str] = {}
-    made: JsonObject = {}
-    for key, inner in part.items():
-        name = _at_top(key, names)
-        pointer, place = f"/{escaped(name)}", f"/{escaped(key)}"
-        if name != key:
-            fields[pointer] = place
-        if pointer not in _UNCHANGED:
-            inner = _word(inner, name, names)
-            inner = respell(inner, fields, place, pointer, names, own_map=own_map)
-        made[name] = inner
-    return ArmObject(made, fields)
+    reading = _Reading({})
+    read = reading.read(part, names, "", "")
+    if reading.twice or read is part:
+        return ArmObject(part, twice=min(reading.twice, default=()))
+    return ArmObject(cast("JsonObject", read), reading.fields)
 
 
-@lru_cache(maxsize=256)
-def _names(is_ours: bool, kind: str, spellings: IdentityKey[Spellings]) -> tuple[Mapping[str, str], set[str]]:
-    """Return the known names of a lower-case type by lower-case name, and those to add to them."""
-    known = _SPELLED if is_ours else _SPELLED_ELSEWHERE
-    more = spellings.value
-    names = {**more.get("", {}), **more.get(kind, {}), **known}
-    return names, set(names.values())
-
-
-def _spell(key: str, names: Mapping[str, str]) -> str:
-    return names.get(fold_name(key), key)
-
-
-def _at_top(key: str, names: Mapping[str, str]) -> str:
-    name = top_level_name(key)
-    return name if name in ENVELOPE else _spell(key, names)
-
-
-def _is_plain(values: Iterable[object], names: Mapping[str, str], fine: set[str]) -> bool:
-    """Return whether nothing in some values needs another spelling, which is so of most resources.
-
-    The names of an object are compared in one step with those that are `fine`; new ones are added there.
-    """
-    waiting: list[Any] = [values]
-    for holder in waiting:
-        if type(holder) is dict:
-            if not holder.keys() <= fine:
-                for key in holder.keys() - fine:
-                    if _spell(key, names) != key:
-                        return False
-                    if len(fine) < len(names) + _MOST_NAMES:
-                        fine.add(key)
-            holder = holder.values()  # what is below has no names
-        for value in holder:
-            kind = type(value)
-            if kind is str:
-                if value and (value[0] in _SPACES or value[-1] in _SPACES):
-                    return False
-            elif kind is dict or kind is list:
-                waiting.append(value)
-            elif kind not in _SCALARS:
-                return False
-    return True
-
-
-_SCALARS = frozenset((int, bool, float, NoneType))
-
-
-def _word(value: object, name: str, names: Mapping[str, str]) -> object:
-    """Return the value of a member without white space around words, where the name is a known one."""
-    if name in _AS_WRITTEN:
-        return value
-    if isinstance(value, str) and fold_name(name) in names:
-        return trim(value)
-    if isinstance(value, list) and fold_name(name) in names:
-        return [trim(entry) if isinstance(entry, str) else entry for entry in value]
-    return value
-
-
-def _is_named_by_users(pointer: str, *, own_map: bool) -> bool:
-    """Return whether what a pointer leads to has names that the user gives.
-
-    `own_map`: nested `properties` have such names.
-    """
-    above, _, last = pointer.rpartition("/")
-    return last in _NAMED_BY_USERS or (own_map and last == "properties" and above != "")
-
-
-def _find_odd_members(
-    value: object, names: Mapping[str, str], here: str, *, own_map: bool
-) -> Iterator[tuple[str, str]]:
-    """Yield the pointers of members that ARM reads under another name, with the member of that name if any."""
-    if isinstance(value, list):
-        for index, entry in enumerate(value):
-            yield from _find_odd_members(entry, names, f"{here}/{index}", own_map=own_map)
-    if not isinstance(value, dict) or here in _UNCHANGED:
-        return
-    by_users = _is_named_by_users(here, own_map=own_map)
-    alike: dict[str, list[str]] = {}
-    for key in value:
-        alike.setdefault(key if by_users else _spell(key, names) if here else _at_top(key, names), []).append(key)
-    for name, keys in alike.items():
-        for key in keys:
-            inner, pointer = value[key], f"{here}/{escaped(key)}"
-            is_word = not by_users and pointer not in _UNCHANGED
-            if name != key or (is_word and _word(inner, name, names) != inner):
-                others = {*keys} - {key}  # which of them is chosen does not depend on the order of members
-                other = name if name in others else min(others, default=None)
-                yield pointer, "" if other is None else f"{here}/{escaped(other)}"
-            yield from _find_odd_members(inner, names, pointer, own_map=own_map)
-
-
-def respell(
-    value: object,
-    fields: dict[str, str],
-    there: str,
-    here: str = "",
-    names: Mapping[str, str] = _SPELLED,
-    *,
-    own_map: bool = False,
-) -> object:
-    """Return the value with known property names as ARM spells them, and no white space around words.
+def respell(value: object, arm_type: str, fields: dict[str, str], there: str, here: str) -> Any:
+    """Return a part of a resource as `as_arm_reads` has it; two members with one name stay.
 
     Args:
-        value: the properties of a resource.
+        value: the part, in which some values can be unresolved.
+        arm_type: the type of the resource.
         fields: by pointer into the resource, the pointer in the document; those of other names are added.
-        there: the JSON Pointer of the value in the document.
+        there: the JSON Pointer of the part in the document.
         here: its JSON Pointer in the resource.
-        names: by themselves in lower case; those of Machine Learning unless given.
-        own_map: as `has_own_map` gives it.
     """
-    if isinstance(value, list):
-        return [
-            respell(entry, fields, f"{there}/{index}", f"{here}/{index}", names, own_map=own_map)
-            for index, entry in enumerate(value)
-        ]
-    if not isinstance(value, dict):
-        return value
-    by_users = _is_named_by_users(here, own_map=own_map)
-    made: dict[str, object] = {}
-    for key, inner in value.items():
-        name = key if by_users else _spell(key, names)
-        name = key if name != key and name in value else name
-        pointer, place = f"{here}/{escaped(name)}", f"{there}/{escaped(key)}"
-        if name != key:
-            fields.setdefault(pointer, place)
-        if not by_users:
-            inner = _word(inner, name, names)
-        made[name] = respell(inner, fields, fields.get(pointer, place), pointer, names, own_map=own_map)
-    return made
+    return _Reading(fields).read(value, _names_at(arm_type, here), there, here)
 
 
-def fold_name(name: str) -> str:
-    """Return the name of a member without case; ARM takes no letter beyond ASCII, such as U+0130, for one in it."""
-    return name.lower() if name.isascii() else name
+def respell_pointer(pointer: str, arm_type: str, here: str = "") -> str:
+    """Return a JSON Pointer into a part of a resource as `respell` spells its parts.
+
+    `here` is that of the part in the resource.
+    """
+    names, spelled = _names_at(arm_type, here), ""
+    for key in keys_of(pointer):
+        name = names.name_of(key)
+        spelled, names = f"{spelled}/{escaped(name)}", names.inside(name)
+    return spelled
 
 
 def top_level_name(key: str) -> str:
     """Return a key of a resource as ARM spells it; one that ARM does not have stays as it is written."""
     return key if key in ENVELOPE else _TOP.get(fold_name(key), key)
+
+
+class _Names:
+    """The names of the members of one object, and of what is below it; of all objects where its type is not known."""
+
+    __slots__ = ("_entries", "_fine", "_inside", "_registry", "_type", "discriminator", "has_words")
+
+    def __init__(self, kind: ValueType | None, registry: _Registry) -> None:
+        self._type, self._registry = kind, registry
+        self._inside: dict[str, _Names] = {}
+        self._entries: _Names | None = None
+        self._fine = set(kind.types if kind is not None else ())
+        self.discriminator = kind.discriminator if kind is not None else ""
+        self.has_words = kind is not None and bool(kind.words)
+
+    def of(self, value: Mapping[str, object]) -> _Names:
+        """Return the names of an object by its kind; the same where it states none."""
+        if not self.discriminator or self._type is None:
+            return self
+        by = self.discriminator
+        if by not in value:
+            by = next((key for key in value if fold_name(key) == fold_name(by)), by)
+        kind = self._type.of_value({self.discriminator: value.get(by)})
+        return self if kind is self._type else self._registry.names_of(kind)
+
+    def name_of(self, key: str) -> str:
+        """Return the name of a member as ARM spells it; a name of the user stays as it is."""
+        if self._type is not None:
+            if key in self._type.types:
+                return key
+            if name := self._type.spellings.get(fold_name(key)):
+                return name
+            if self._type.values is not None:
+                return key
+        return self._registry.others.get(fold_name(key), key)
+
+    def inside(self, name: str) -> _Names:
+        """Return the names in the value of a member."""
+        names = self._inside.get(name)
+        if names is None:
+            kind = self._type.step(name) if self._type is not None else None
+            is_users = kind is None and name == "tags"
+            names = self._registry.of_users if is_users else self._registry.names_of(kind)
+            if self._type is not None and name in self._type.types:
+                self._inside[name] = names
+        return names
+
+    @property
+    def entries(self) -> _Names:
+        """The names in the entries of a list."""
+        if self._entries is None:
+            self._entries = self._registry.names_of(self._type.entries if self._type is not None else None)
+        return self._entries
+
+    def is_plain(self, value: object) -> bool:
+        """Return whether nothing in a value needs another spelling, which is so of most resources.
+
+        The names of an object are compared in one step with those that are fine; new ones are added there.
+        """
+        waiting: list[tuple[Any, _Names]] = [(value, self)]
+        for holder, names in waiting:
+            if type(holder) is dict:
+                if names.discriminator:
+                    names = names.of(holder)
+                if not holder.keys() <= names._fine and not names._are_fine(holder):
+                    return False
+                inside = names._inside
+                for key, inner in holder.items():
+                    kind = type(inner)
+                    if kind is str:
+                        if inner and (inner[0] in _SPACES or inner[-1] in _SPACES) and names.inside(key).has_words:
+                            return False
+                    elif kind is dict or kind is list:
+                        waiting.append((inner, inside.get(key) or names.inside(key)))
+                    elif kind not in _SCALARS:
+                        return False
+            else:
+                entries = names.entries
+                for inner in holder:
+                    kind = type(inner)
+                    if kind is dict or kind is list:
+                        waiting.append((inner, entries))
+                    elif kind is str:
+                        if entries.has_words and inner != trim(inner):
+                            return False
+                    elif kind not in _SCALARS:
+                        return False
+        return True
+
+    def _are_fine(self, holder: JsonObject) -> bool:
+        for key in holder.keys() - self._fine:
+            if self.name_of(key) != key:
+                return False
+            if len(self._fine) < _MOST_NAMES:
+                self._fine.add(key)
+        return True
+
+
+class _NamesOfResource(_Names):
+    """The names of the top-level keys of a resource."""
+
+    __slots__ = ()
+
+    def __init__(self, kind: ValueType | None, registry: _Registry) -> None:
+        super().__init__(kind, registry)
+        self._fine |= ENVELOPE
+
+    def name_of(self, key: str) -> str:
+        """Return a key as ARM spells it."""
+        name = top_level_name(key)
+        return name if name in ENVELOPE else super().name_of(key)
+
+
+class _NamesOfUsers(_Names):
+    """The names that users give, and what is below them."""
+
+    __slots__ = ()
+
+    def name_of(self, key: str) -> str:
+        """Return the key."""
+        return key
+
+
+class _Registry:
+    """The names of objects by what they are, and `others` by themselves without case: of what the schema lacks."""
+
+    def __init__(self, arm_type: str, others: Mapping[str, str]) -> None:
+        known = find_type(arm_type)
+        self.others = others
+        self.of_users = _NamesOfUsers(None, self)
+        self.of_resource = _NamesOfResource(known.body if known else None, self)
+        self._names: dict[ValueType | None, _Names] = {}
+
+    def names_of(self, kind: ValueType | None) -> _Names:
+        """Return the names of an object."""
+        names = self._names.get(kind)
+        if names is None:
+            names = self._names[kind] = _Names(kind, self)
+        return names
+
+
+@lru_cache(maxsize=256)
+def _registry(kind: str, own: str, spellings: IdentityKey[Spellings]) -> _Registry:
+    """Return the names of a lower-case type; `own` is it where the spellings have names for it alone."""
+    more = spellings.value
+    return _Registry(kind, {**more.get("", {}), **more.get(own, {})})
+
+
+def _names_at(arm_type: str, pointer: str) -> _Names:
+    names: _Names = _registry(lowered(arm_type), "", IdentityKey(NO_SPELLINGS)).of_resource
+    for key in keys_of(pointer):
+        names = names.inside(key)
+    return names
+
+
+class _Reading:
+    """One reading of a part of a resource, with the places of what is spelled otherwise and of what is there twice."""
+
+    def __init__(self, fields: dict[str, str]) -> None:
+        self.fields = fields
+        self.twice: list[tuple[str, str]] = []
+
+    def read(self, value: object, names: _Names, there: str, here: str) -> object:
+        """Return a value with the names of ARM; the same where it has them."""
+        if isinstance(value, list):
+            entries = names.entries
+            listed = [
+                self.read(entry, entries, f"{there}/{index}", f"{here}/{index}") for index, entry in enumerate(value)
+            ]
+            return value if all(map(is_, listed, value)) else listed
+        if isinstance(value, dict):
+            return self._read_object(value, names.of(value), there, here)
+        return trim(value) if names.has_words and isinstance(value, str) else value
+
+    def _read_object(self, value: JsonObject, names: _Names, there: str, here: str) -> JsonObject:
+        alike: dict[str, list[str]] = {}
+        for key in value:
+            alike.setdefault(names.name_of(key), []).append(key)
+        part: JsonObject = {}
+        for key, inner in value.items():
+            name = names.name_of(key)
+            others = {*alike[name]} - {key}
+            if others and name != key:  # which of them is reported does not depend on the order of members
+                other = name if name in others else min(others)
+                self.twice.append((f"{there}/{escaped(other)}", f"{there}/{escaped(key)}"))
+                name = key
+            pointer, place = f"{here}/{escaped(name)}", f"{there}/{escaped(key)}"
+            if name != key:
+                self.fields.setdefault(pointer, place)
+            part[name] = self.read(inner, names.inside(name), self.fields.get(pointer, place), pointer)
+        is_same = part.keys() == value.keys() and all(map(is_, part.values(), value.values()))
+        return value if is_same else part

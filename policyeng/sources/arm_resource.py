@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 
-from msgspec.structs import replace
-
-from policyeng.facts.arm_casing import ENVELOPE, is_known_name, top_level_name
+from policyeng.facts.arm_casing import ENVELOPE, top_level_name
 from policyeng.facts.ids import types_of
 from policyeng.facts.letters import find_odd_letter
 from policyeng.facts.words import is_blank
@@ -15,7 +14,8 @@ from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.parsed import Placed, format_value, keys_seen, kind_of, refuse
+from policyeng.schema import ResourceType, find_type, fold_name, list_types
+from policyeng.sources.parsed import Placed, Refusal, format_value, keys_seen, kind_of
 
 _CONNECTIONS = ("privateEndpointConnections",)
 #: By lower-case type, the members with lists of resources that are flattened, too.
@@ -242,7 +242,22 @@ def stands_for_value(text: str) -> bool:
 def has_arm_properties(entry: JsonObject) -> bool:
     """Check whether a resource has properties of ARM; commands print a map of the user under the same name."""
     properties, kind = entry.get("properties"), entry.get("type")
-    return isinstance(properties, dict) and "/" in str(kind or "/") and any(map(is_known_name, properties))
+    if not isinstance(properties, dict) or "/" not in str(kind or "/"):
+        return False
+    known = find_type(str(kind))
+    names = _properties_of(known) if known else _all_properties()
+    return any(fold_name(name) in names for name in properties)
+
+
+def _properties_of(known: ResourceType) -> Collection[str]:
+    part = known.body.at("/properties")
+    return part.spellings if part is not None else ()
+
+
+@lru_cache(maxsize=1)
+def _all_properties() -> frozenset[str]:
+    """Return the names that any type has below `properties`, without case."""
+    return frozenset(name for known in filter(None, map(find_type, list_types())) for name in _properties_of(known))
 
 
 def looks_like_arm(value: object) -> bool:

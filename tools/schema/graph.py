@@ -12,10 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tools.schema.sdk import Member, Model, Models
-
-#: The version of what a row of the overlay adds without stating versions.
-OVERLAY = "overlay"
+from schema.sdk import Member, Model, Models
 
 
 class Row(NamedTuple):
@@ -24,7 +21,8 @@ class Row(NamedTuple):
     Attributes:
         namespace: of the types.
         object: the name of an object; `=NAME` for an enumeration; a resource type.
-        member: of the object, with `: KIND` behind a discriminator; a word; nothing for a type.
+        member: of the object, with `: KIND` behind a discriminator; a word; the API version
+            of a type.
         type: as in `sdk.Member`.
         flags: as in `sdk.Member`.
         source: a URL.
@@ -52,7 +50,7 @@ class Graph:
     def __init__(self) -> None:
         self.objects: dict[str, Model] = {}
         self.enumerations: dict[str, dict[str, frozenset[str]]] = {}
-        self.types: dict[str, str] = {}
+        self.types: dict[str, tuple[str, str]] = {}
         self.versions: list[str] = []
         self._home: dict[str, str] = {}
 
@@ -65,9 +63,9 @@ class Graph:
             name = models.types[arm_type]
             spelled = next((known for known in self.types if known.lower() == arm_type.lower()), arm_type)
             if spelled in self.types:
-                addition.join(self.types[spelled], name)
+                addition.join(self.types[spelled][0], name)
             else:
-                self.types[arm_type] = addition.name_of(name)
+                self.types[arm_type] = (addition.name_of(name), models.version)
 
     def name_in(self, name: str, family: str) -> str:
         """Return the name for an object or enumeration of a family, whose other families have their own."""
@@ -84,8 +82,8 @@ class Graph:
         version = frozenset({self.versions[0]})
         for row in rows:
             if "/" in row.object:
-                is_new = self.types.get(row.object) != row.type.removeprefix("#")
-                self.types[row.object] = row.type.removeprefix("#")
+                is_new = row.object not in self.types
+                self.types[row.object] = (row.type.removeprefix("#"), row.member)
             elif row.object.startswith("="):
                 words = self.enumerations.setdefault(row.object[1:], {})
                 is_new = version.isdisjoint(words.get(row.member, ()))
@@ -106,7 +104,7 @@ class Graph:
         """Return what is written: the types and what is reachable from them."""
         objects: dict[str, dict[str, Any]] = {}
         enumerations: dict[str, list[str]] = {}
-        waiting = [f"#{name}" for name in self.types.values()]
+        waiting = [f"#{name}" for name, _ in self.types.values()]
         while waiting:
             kind = waiting.pop().replace("[]", "").replace("{}", "")
             name = kind[1:]

@@ -90,7 +90,9 @@ class _Reader:
         enumerations = {node.name: _constants(node) for node in classes if _is_enumeration(node)}
         self.words = {name: words for name, words in enumerations.items() if words}
         self.nodes = {node.name: node for node in classes if node.name not in enumerations}
-        self.bases = {name: [base for base in bases[name] if base in self.nodes and base != name] for name in self.nodes}
+        self.bases = {
+            name: [base for base in bases[name] if base in self.nodes and base != name] for name in self.nodes
+        }
         self.models = Models(version)
 
     def read(self, operations: Iterator[ast.Module]) -> Models:
@@ -111,9 +113,7 @@ class _Reader:
         for model in self.models.objects.values():
             for member in model.members.values():
                 member.versions = version
-        self.models.enumerations = {
-            name: dict.fromkeys(words.values(), version) for name, words in self.words.items()
-        }
+        self.models.enumerations = {name: dict.fromkeys(words.values(), version) for name, words in self.words.items()}
         for tree in operations:
             self._read_operations(tree)
         return self.models
@@ -186,7 +186,7 @@ class _Reader:
         return model
 
     def _documented(self, kind: str, enumeration: str | None) -> str:
-        """Return a type with the enumeration of a docstring; read-only members and discriminators have it only there."""
+        """Return a type with the enumeration of a docstring: that of discriminators, for one, is only there."""
         return kind.replace("string", f"={enumeration}") if enumeration in self.words else kind
 
     def _type_of(self, node: ast.expr) -> str:
@@ -227,13 +227,21 @@ class _Reader:
                     requests[node.name] = arm_type
         for node in tree.body:
             for function in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(function, ast.Assign) and ast.unparse(function.targets[0]).endswith(".metadata"):
+                    # The first AutoRest for Python 3 builds a request in the method, and notes its URL behind it.
+                    requests[ast.unparse(function.targets[0])] = _type_in(str(_literal(function.value)["url"]))
+        for node in tree.body:
+            for function in node.body if isinstance(node, ast.ClassDef) else ():
                 if not isinstance(function, ast.FunctionDef):
                     continue
                 returned = _RETURNED.search(re.sub(r"\s+", " ", ast.get_docstring(function) or ""))
                 if returned is None or returned[1] not in self.nodes:
                     continue
                 called = {ast.unparse(part.func) for part in ast.walk(function) if isinstance(part, ast.Call)}
-                called |= {f"build_{name[6:].removesuffix('_initial')}_request" for name in called if name[:6] == "self._"}
+                called |= {
+                    f"build_{name[6:].removesuffix('_initial')}_request" for name in called if name[:6] == "self._"
+                }
+                called.add(f"{function.name}.metadata" if function.name.startswith(("get", "create")) else "")
                 for request in called & requests.keys():
                     self.models.types.setdefault(requests[request], returned[1])
 

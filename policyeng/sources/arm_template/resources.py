@@ -9,8 +9,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from policyeng.errors import InputError, suggest_nearest
-from policyeng.facts.arm_casing import ENVELOPE, has_own_map, is_respelled, respell
-from policyeng.models import JsonObject, PartKind, Problem, lowered
+from policyeng.facts.arm_casing import ENVELOPE, respell
+from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.arm_resource import describe_misspelt
@@ -372,9 +372,8 @@ def _make_draft(body: JsonObject, names: Called, resolver: Resolver, reasons: li
         if key not in _OF_TEMPLATES and key not in ("name", "type"):
             there = f"{resolver.base}/{escaped(key)}"
             value = resolver.value(written, there, f"/{escaped(key)}")
-            if is_respelled(names.arm_type) and key == "properties":
-                own_map = has_own_map(names.arm_type)
-                value = respell(value, resolver.fields, there, "/properties", own_map=own_map)
+            if key == "properties":
+                value = respell(value, names.arm_type, resolver.fields, there, "/properties")
             resource[key] = value
     if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
         _add_scope(resource, names, reason)

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policyeng.errors import InputError
-from policyeng.facts.arm_casing import has_own_map, is_respelled, respell, respell_pointer
-from policyeng.models import Carried, JsonObject, Problem, SourceNames, lowered
+from policyeng.facts.arm_casing import respell, respell_pointer
+from policyeng.models import Carried, JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
+from policyeng.schema import find_type
 from policyeng.sources.arm_resource import attached, describe_misspelt, is_placeholder, service_made
 from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, text, without_nulls
 from policyeng.sources.parsed import Placed, refuse
@@ -99,11 +100,10 @@ def _respell(instance: Instance, body: JsonObject, arm_type: str) -> tuple[JsonO
     names = {key: key if top in body else top for key, top in tops.items()}
     fields = {f"/{escaped(name)}": _place(instance, "body", f"/{escaped(key)}") for key, name in names.items()}
     spelled = {name: body[key] for key, name in names.items()}
-    if not is_respelled(arm_type) or "properties" not in spelled:
+    if "properties" not in spelled:
         return spelled, fields
     inner: dict[str, str] = {}
-    own_map = has_own_map(arm_type)
-    spelled["properties"] = respell(spelled["properties"], inner, fields["/properties"], "/properties", own_map=own_map)
+    spelled["properties"] = respell(spelled["properties"], arm_type, inner, fields["/properties"], "/properties")
     if isinstance(instance.values.get("body"), str):
         inner = dict.fromkeys(inner, fields["/properties"])
     return spelled, {**fields, **inner}
@@ -111,7 +111,7 @@ def _respell(instance: Instance, body: JsonObject, arm_type: str) -> tuple[JsonO
 
 def _top(key: str, arm_type: str) -> str:
     """Return a key of a body in ARM's spelling."""
-    without_case = is_respelled(arm_type) or carrier_of(arm_type, {}) is not None
+    without_case = find_type(arm_type) is not None or carrier_of(arm_type, {}) is not None
     return lowered(key) if without_case and lowered(key) in _ENVELOPE else key
 
 
@@ -137,8 +137,7 @@ def _of_body(unread: Mapping[str, str], arm_type: str) -> dict[str, str]:
         elif at.startswith("/body/"):
             first, _, rest = at.removeprefix("/body/").partition("/")
             top = f"/{_top(first, arm_type)}"
-            is_ours = rest and top == "/properties" and is_respelled(arm_type)
-            found[top + (respell_pointer(f"/{rest}", top) if is_ours else f"/{rest}" * bool(rest))] = why
+            found[top + (respell_pointer(f"/{rest}", arm_type, top) if rest else "")] = why
     return found
 
 

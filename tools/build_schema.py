@@ -1,6 +1,6 @@
 """Write `policyeng/schema/*.json` from the SDK packages of the vendor.
 
-    python -m tools.schema [--verify | --requirements {current,older}]
+    python tools/build_schema.py [--verify | --requirements {current,older}]
 
 `sources.csv` pins for each type the packages, modules and API versions that it is read from, the first of them the one
 that describes it. They are installed into environments in `.tools/schema` with the hashes in `current.lock` and
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-
 import subprocess
 import sys
 from collections import defaultdict
@@ -21,14 +20,16 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from schema.graph import Graph, Row, lines_of, overlay_rows
+from schema.sdk import Models, read_models
+
 from policyeng.bundle import load_bundle
+from policyeng.bundle.cases import baselines_of
 from policyeng.facts.coverage import FURTHER, LISTED
 from policyeng.models import lowered
-from tools.schema.graph import Graph, Row, lines_of, overlay_rows
-from tools.schema.sdk import Models, read_models
 
-ROOT = Path(__file__).resolve().parents[2]
-TABLES = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[1]
+TABLES = Path(__file__).resolve().parent / "schema"
 DATA = ROOT / "policyeng" / "schema"
 ENVIRONMENTS = ROOT / ".tools" / "schema"
 
@@ -70,11 +71,12 @@ def environments(rows: Iterable[Source]) -> dict[str, str]:
 
 
 def looked_up() -> set[str]:
-    """Return the lower-case types that policies judge or look up."""
+    """Return the lower-case types that policies judge or look up, and that their cases have."""
     bundle = load_bundle()
     judged = {lowered(target.type) for policy in bundle.policies for target in policy.header.judges}
     referred = {kind for reach in bundle.reaches for kind in reach.types}
-    return {kind for kind in (*judged, *referred, *map(lowered, LISTED), *FURTHER) if "/" in kind}
+    in_cases = {lowered(resource["type"]) for resource in baselines_of(bundle).resources.values()}
+    return {kind for kind in (*judged, *referred, *in_cases, *map(lowered, LISTED), *FURTHER) if "/" in kind}
 
 
 def install(environment: str) -> Path:
@@ -94,14 +96,20 @@ def install(environment: str) -> Path:
         ):
             done = subprocess.run(command, check=False, capture_output=True, text=True)
             if done.returncode:
-                raise SystemExit(f"the packages of {lock.name} cannot be installed from PyPI:\n{done.stderr}{done.stdout}")
+                raise SystemExit(
+                    f"the packages of {lock.name} cannot be installed from PyPI:\n{done.stderr}{done.stdout}"
+                )
         stamp.write_bytes(lock.read_bytes())
     return next((folder / "lib").glob("python*/site-packages"))
 
 
 def _read(row: Source, folder: Path) -> Models:
     module = folder / row.module
-    texts = (file.read_text(encoding="utf-8") for part in ("operations/*.py", "_configuration.py") for file in module.glob(part))
+    texts = (
+        file.read_text(encoding="utf-8")
+        for part in ("operations/*.py", "_configuration.py")
+        for file in module.glob(part)
+    )
     if not any(f'"{row.api_version}"' in text for text in texts):
         raise SystemExit(f"{row.package}: {row.module} is not of the version {row.api_version}")
     return read_models(module, row.api_version)
@@ -124,8 +132,10 @@ def generate(rows: list[Source], folders: dict[str, Path], overlay: Collection[R
         selected = _select(row, models)
         if not selected:
             raise SystemExit(f"{row.package}: {row.module} has no {row.types}")
-        models.types |= {row.types: models.types[kind] for kind in selected if not row.types.endswith("/*")}
-        graphs[row.namespace].add(models, [row.types] if row.types in models.types else selected, row.name)
+        if not row.types.endswith("/*"):  # the table spells it, where operations of one package differ
+            models.types[row.types] = models.types[selected[0]]
+            selected = [row.types]
+        graphs[row.namespace].add(models, selected, row.name)
     for namespace, graph in graphs.items():
         graph.overlay(one for one in overlay if one.namespace == namespace)
     return {f"{lowered(name)}.json": "".join(lines_of(graph.document())) for name, graph in sorted(graphs.items())}
@@ -133,7 +143,7 @@ def generate(rows: list[Source], folders: dict[str, Path], overlay: Collection[R
 
 def main() -> int:
     """Write or verify the files."""
-    parser = argparse.ArgumentParser(prog="python -m tools.schema", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--requirements", choices=("current", "older"))
     options = parser.parse_args()
@@ -142,7 +152,9 @@ def main() -> int:
     if options.requirements:
         print("\n".join(sorted(package for package, where in placed.items() if where == options.requirements)))
         return 0
-    files = generate(rows, {name: install(name) for name in sorted({*placed.values()})}, overlay_rows(TABLES / "overlay.csv"))
+    files = generate(
+        rows, {name: install(name) for name in sorted({*placed.values()})}, overlay_rows(TABLES / "overlay.csv")
+    )
     types = {lowered(kind) for text in files.values() for kind in json.loads(text)["types"]}
     if missing := looked_up() - types:
         raise SystemExit(f"policies look up types that sources.csv does not have: {', '.join(sorted(missing))}")
