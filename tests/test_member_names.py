@@ -16,8 +16,8 @@ from policyeng.evaluation import EvaluationOptions, evaluate, prepare
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.arm_casing import as_arm_reads
 from policyeng.models import Evaluation, JsonObject, Snapshot
-from policyeng.parsing.json_pointer import keys_of
-from policyeng.schema import find_type
+from policyeng.parsing.json_pointer import escaped, keys_of
+from policyeng.schema import ResourceType, find_type
 from policyeng.sources import Inputs, arm_resource, normalize_context, read_inputs
 from tests.bypassing import pointers_read
 
@@ -225,6 +225,12 @@ def test_an_estate_in_arm_spelling_is_not_copied(bundle: Bundle, baselines: Base
     assert prepared.estate.digest == estate_of(snapshot, bundle.facts).digest
 
 
+def is_member(known: ResourceType, place: str, name: str) -> bool:
+    """Whether a name is that of a member, and not of the user."""
+    holder = known.body.at(place)
+    return holder is not None and (name in holder.types or holder.values is None)
+
+
 @pytest.mark.slow
 def test_every_name_that_a_policy_reads_is_known_in_other_letters(bundle: Bundle) -> None:
     """Otherwise a member in other letters is absent to the policy, which may then not fail."""
@@ -237,8 +243,10 @@ def test_every_name_that_a_policy_reads_is_known_in_other_letters(bundle: Bundle
     unknown = set()
     for arm_type, *above, name in read:
         known = find_type(arm_type)
-        holder = known.body.at("".join(f"/{key}" for key in above)) if known else None
-        if name == "*" or (holder is not None and holder.values is not None) or above[-1] in MAPS:
+        place = "".join(f"/{escaped(key)}" for key in above)
+        if known and (known.body.at(f"{place}/{escaped(name)}") is None or not is_member(known, place, name)):
+            continue  # a helper looks for it in resources of any type, or the name is the user's
+        if name == "*" or above[-1] in MAPS:
             continue
         part: JsonObject = {name.upper(): 1}
         for key in reversed(above):
