@@ -833,14 +833,14 @@ def test_names_in_a_body_are_read_without_case(body: object, kind: str) -> None:
 
 
 def test_names_in_a_body_that_are_not_arms_stay() -> None:
-    """Names of users, other providers, and a duplicate name."""
+    """Names of users, of types without a schema, and a duplicate name."""
     twice = {"properties": {"hbiWorkspace": True, "HBIworkspace": False}, "tags": {"vmsize": "x"}}
     placed = azapi({**THERE, "body": twice})
     assert (at(placed, "/properties/hbiWorkspace"), at(placed, "/properties/HBIworkspace")) == (True, False)
     assert at(placed, "/tags/vmsize") == "x"
     top = azapi({**THERE, "body": {"properties": {"hbiWorkspace": True}, "Properties": {"hbiWorkspace": False}}})
     assert at(top, "/properties/hbiWorkspace") is True
-    other = azapi({**THERE, "type": "Microsoft.Storage/storageAccounts@2023-01-01", "body": {"Kind": "x"}})
+    other = azapi({**THERE, "type": "Microsoft.Fabric/capacities@2023-11-01", "body": {"Kind": "x"}})
     assert at(other, "/Kind") == "x"
 
 

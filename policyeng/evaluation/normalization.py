@@ -130,7 +130,8 @@ def _escaped(text: str) -> str:
 def _words(resource: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield the pointer and the value of each ARM word with letters that look like ASCII."""
     known = find_type(str(resource.get("type")))
-    waiting: list[tuple[str, str, object, ValueType | None]] = [("", "", resource, known and known.body)]
+    named = {key: value for key, value in resource.items() if key != "type"}
+    waiting: list[tuple[str, str, object, ValueType | None]] = [("", "", named, known and known.body)]
     while waiting:
         pointer, name, value, kind = waiting.pop()
         if isinstance(value, dict):
@@ -154,7 +155,7 @@ def _is_word(name: str, value: str, kind: ValueType | None) -> bool:
     if len(value) > _LONGEST_WORD or len(value.split()) != 1 or not as_seen(value).isascii():
         return False
     if kind is None or kind.is_any:
-        return fold_name(name) in list_word_names()
+        return name not in _PROSE and fold_name(name) in list_word_names()
     if kind.words:
         return True
     return bool(name) and name not in _PROSE and "string" in kind.scalars and any(map(str.isascii, value))

@@ -155,13 +155,13 @@ class _Names:
         return self if kind is self._type else self._registry.names_of(kind)
 
     def name_of(self, key: str) -> str:
-        """Return the name of a member as ARM spells it; a name of the user stays as it is."""
+        """Return the name of a member as ARM spells it; what is the user's, or can be anything, stays as it is."""
         if self._type is not None:
             if key in self._type.types:
                 return key
             if name := self._type.spellings.get(fold_name(key)):
                 return name
-            if self._type.values is not None:
+            if self._type.values is not None or self._type.is_any:
                 return key
         return self._registry.others.get(fold_name(key), key)
 

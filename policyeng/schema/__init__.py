@@ -105,8 +105,9 @@ class ValueType:
 
     @cached_property
     def entries(self) -> ValueType | None:
-        """What the entries are if it can be a list."""
-        return self._inner("[]")
+        """What the entries are if it can be a list; anything where nothing is known of it."""
+        entries = self._inner("[]")
+        return self._namespace.value_type(frozenset({"any"})) if entries is None and self.is_any else entries
 
     @cached_property
     def values(self) -> ValueType | None:
@@ -163,9 +164,7 @@ class ValueType:
         """
         inner = [self.types[key]] if key in self.types else [one for one in (self.entries, self.values) if one]
         expressions = frozenset(kind for one in inner for kind in one.expressions)
-        if expressions or not self.is_any:
-            return self._namespace.value_type(expressions) if expressions else None
-        return self._namespace.value_type(frozenset({"any"}))
+        return self._namespace.value_type(expressions) if expressions else None
 
     def at(self, pointer: str) -> ValueType | None:
         """Return what the value at a JSON Pointer is, with any key for an entry of a list; None if there is none."""

@@ -244,7 +244,8 @@ def has_arm_properties(entry: JsonObject) -> bool:
     properties, kind = entry.get("properties"), entry.get("type")
     if not isinstance(properties, dict) or "/" not in str(kind or "/"):
         return False
-    known = find_type(str(kind))
+    identity = entry.get("id")
+    known = find_type(str(kind or (type_in_id(identity) if isinstance(identity, str) and types_of(identity) else "")))
     names = _properties_of(known) if known else _all_properties()
     return any(fold_name(name) in names for name in properties)
 
