@@ -188,8 +188,10 @@ class _Names:
 
         The names of an object are compared in one step with those that are fine; new ones are added there.
         """
-        waiting: list[tuple[Any, _Names]] = [(value, self)]
-        for holder, names in waiting:
+        # Two lists: a pair for each object would be one more for the collection of garbage.
+        holders: list[Any] = [value]
+        all_names: list[_Names] = [self]
+        for holder, names in zip(holders, all_names, strict=True):
             if type(holder) is dict:
                 if names.discriminator:
                     names = names.of(holder)
@@ -202,7 +204,8 @@ class _Names:
                         if inner and (inner[0] in _SPACES or inner[-1] in _SPACES) and names.inside(key).has_words:
                             return False
                     elif kind is dict or kind is list:
-                        waiting.append((inner, inside.get(key) or names.inside(key)))
+                        holders.append(inner)
+                        all_names.append(inside.get(key) or names.inside(key))
                     elif kind not in _SCALARS:
                         return False
             else:
@@ -210,7 +213,8 @@ class _Names:
                 for inner in holder:
                     kind = type(inner)
                     if kind is dict or kind is list:
-                        waiting.append((inner, entries))
+                        holders.append(inner)
+                        all_names.append(entries)
                     elif kind is str:
                         if entries.has_words and inner != trim(inner):
                             return False
