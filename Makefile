@@ -39,7 +39,7 @@ KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernet
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test test-slow attack thorough packages setup setup-tests lint prose rego python conformance collections compiled wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
+.PHONY: check test test-slow attack thorough packages setup setup-tests lint prose rego python conformance collections compiled wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock schema schema-lock \
 	advisories sbom pin-images clean
 
 check: setup
@@ -226,6 +226,17 @@ lock: .venv/setup.stamp
 	@for extras in "" server,audit,azure,postgresql,rego dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--python-version 3.11 --no-emit-index-url $${extras:+--extra $${extras//,/ --extra }} \
 		--output-file requirements$${extras:+-$${extras%%,*}}.lock pyproject.toml; done
+
+# What resource types have, from the SDK packages of the vendor; a slow test holds that they give the same.
+schema: .venv/setup.stamp
+	$(call say,the schema of resource types (a minute))
+	@$(BIN)/python tools/build_schema.py
+
+# After a change of `tools/schema/sources.csv`.
+schema-lock: .venv/tests.stamp
+	@for name in current older; do $(BIN)/python tools/build_schema.py --requirements $$name | $(BIN)/uv pip compile --quiet --no-deps \
+		--only-binary :all: --generate-hashes --no-header --no-emit-index-url --python-version 3.11 \
+		--output-file tools/schema/$$name.lock -; done
 
 # Tools of a release, each in an environment of its own.
 .tools/pip-audit/$(PIP_AUDIT_VERSION): .venv/setup.stamp

@@ -1,4 +1,4 @@
-"""`policyeng schema`: print the JSON Schemas of documents, for editors and `opa check --schema`."""
+"""`policyeng schema`: print the JSON Schemas of documents for editors and `opa check --schema`, and resource types."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from policyeng.cli.console import print_line
 from policyeng.cli.context import find_known
 from policyeng.cli.files import write
 from policyeng.cli.options import choose
+from policyeng.cli.resource_schema import describe_type
+from policyeng.errors import UsageError
 from policyeng.models import JsonObject
 
 #: Where schemas for editors are written, relative to the configuration file or the current directory.
 SCHEMA_DIRECTORY = Path(".policyeng")
+#: The name behind which a resource type is given.
+_RESOURCE = "resource"
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT: JsonObject = {"type": "string"}
 #: The fields of ARM resources at the top level, and those of derived workloads that declared ones lack.
@@ -190,7 +194,14 @@ def _text(name: str) -> bytes:
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help=f"Schema: {', '.join(SCHEMAS)}.", autocompletion=choose(SCHEMAS)),
+        typer.Argument(
+            metavar="NAME",
+            help=f"Schema: {', '.join(SCHEMAS)}; or `{_RESOURCE}`.",
+            autocompletion=choose((*SCHEMAS, _RESOURCE)),
+        ),
+    ] = None,
+    arm_type: Annotated[
+        str | None, typer.Argument(metavar="TYPE", help=f"Resource type, behind `{_RESOURCE}`.")
     ] = None,
     output_dir: Annotated[
         Path | None,
@@ -199,11 +210,20 @@ def schema(
 ) -> int:
     """Print the JSON Schema of a document, for editors, validators and OPA.
 
+    `resource TYPE` prints the members of a resource type: their types, the words of enumerations, and what each kind of
+    a compute, a job or a datastore adds.
+
     Examples:
       policyeng schema exemptions > exemptions.schema.json
       policyeng schema --output-dir .policyeng
       policyeng schema input > input.schema.json && opa check --schema input.schema.json policies/
+      policyeng schema resource Microsoft.MachineLearningServices/workspaces/computes
     """
+    if name == _RESOURCE or arm_type is not None:
+        if name != _RESOURCE or arm_type is None or output_dir is not None:
+            raise UsageError(f"`{_RESOURCE}` is followed by a resource type, and by nothing else")
+        print_line(describe_type(arm_type))
+        return 0
     chosen = [find_known(name, SCHEMAS, "schema")] if name else [*SCHEMAS]
     if output_dir is not None:
         for path in write_schemas(output_dir, chosen):

@@ -180,9 +180,9 @@ class _Reader:
                 holder = self.models.objects[holder.members[key].type.removeprefix("#")]
             holder.members[last] = Member(kind, flags)
         for attribute, kinds in (_literal(assigned["_subtype_map"]) if "_subtype_map" in assigned else {}).items():
-            model.by, model.kinds = attributes[attribute]["key"], dict(kinds)
+            model.by, model.kinds = attributes[attribute]["key"].replace("\\.", "."), dict(kinds)
         if not model.by and (words := [key for key, wire in attributes.items() if _is_constant(functions, key)]):
-            model.by = attributes[words[0]]["key"]
+            model.by = attributes[words[0]]["key"].replace("\\.", ".")
         return model
 
     def _documented(self, kind: str, enumeration: str | None) -> str:
