@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from policyeng.errors import UsageError
 from policyeng.models import lowered
-from policyeng.schema import Member, ResourceType, ValueType, find_type, list_types
+from policyeng.schema import ObjectMember, ResourceType, ValueType, find_type, list_types
 
 _WIDTH = 80
 _SCALARS = {"string": "text", "boolean": "true or false", "integer": "whole number", "any": "anything"}
@@ -51,7 +51,7 @@ def _members(kind: ValueType, indent: str, seen: set[ValueType]) -> Iterator[str
             yield from _member(key, of_kind.members[key], f"{indent}  ", seen)
 
 
-def _member(key: str, member: Member, indent: str, seen: set[ValueType]) -> Iterator[str]:
+def _member(key: str, member: ObjectMember, indent: str, seen: set[ValueType]) -> Iterator[str]:
     words = [word for word in ("required", "read_only", "create_only", "write_only") if getattr(member, word)]
     notes = [word.replace("_", "-") for word in words]
     if member.versions:

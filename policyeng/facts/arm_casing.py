@@ -131,20 +131,20 @@ def top_level_name(key: str) -> str:
     return key if key in ENVELOPE else _TOP.get(fold_name(key), key)
 
 
-class _Names:
+class _MemberNames:
     """The names of the members of one object, and of what is below it; of all objects where its type is not known."""
 
     __slots__ = ("_entries", "_fine", "_inside", "_registry", "_type", "discriminator", "has_words")
 
     def __init__(self, kind: ValueType | None, registry: _Registry) -> None:
         self._type, self._registry = kind, registry
-        self._inside: dict[str, _Names] = {}
-        self._entries: _Names | None = None
+        self._inside: dict[str, _MemberNames] = {}
+        self._entries: _MemberNames | None = None
         self._fine = set(kind.types if kind is not None else ())
         self.discriminator = kind.discriminator if kind is not None else ""
         self.has_words = kind is not None and bool(kind.words)
 
-    def of(self, value: Mapping[str, object]) -> _Names:
+    def of(self, value: Mapping[str, object]) -> _MemberNames:
         """Return the names of an object by its kind; the same where it states none."""
         if not self.discriminator or self._type is None:
             return self
@@ -165,7 +165,7 @@ class _Names:
                 return key
         return self._registry.others.get(fold_name(key), key)
 
-    def inside(self, name: str) -> _Names:
+    def inside(self, name: str) -> _MemberNames:
         """Return the names in the value of a member."""
         names = self._inside.get(name)
         if names is None:
@@ -177,7 +177,7 @@ class _Names:
         return names
 
     @property
-    def entries(self) -> _Names:
+    def entries(self) -> _MemberNames:
         """The names in the entries of a list."""
         if self._entries is None:
             self._entries = self._registry.names_of(self._type.entries if self._type is not None else None)
@@ -190,7 +190,7 @@ class _Names:
         """
         # Two lists: a pair for each object would be one more for the collection of garbage.
         holders: list[Any] = [value]
-        all_names: list[_Names] = [self]
+        all_names: list[_MemberNames] = [self]
         for holder, names in zip(holders, all_names, strict=True):
             if type(holder) is dict:
                 if names.discriminator:
@@ -231,7 +231,7 @@ class _Names:
         return True
 
 
-class _NamesOfResource(_Names):
+class _NamesOfResource(_MemberNames):
     """The names of the top-level keys of a resource."""
 
     __slots__ = ()
@@ -246,7 +246,7 @@ class _NamesOfResource(_Names):
         return name if name in ENVELOPE else super().name_of(key)
 
 
-class _NamesOfUsers(_Names):
+class _NamesOfUsers(_MemberNames):
     """The names that users give, and what is below them."""
 
     __slots__ = ()
@@ -264,13 +264,13 @@ class _Registry:
         self.others = others
         self.of_users = _NamesOfUsers(None, self)
         self.of_resource = _NamesOfResource(known.body if known else None, self)
-        self._names: dict[ValueType | None, _Names] = {}
+        self._names: dict[ValueType | None, _MemberNames] = {}
 
-    def names_of(self, kind: ValueType | None) -> _Names:
+    def names_of(self, kind: ValueType | None) -> _MemberNames:
         """Return the names of an object."""
         names = self._names.get(kind)
         if names is None:
-            names = self._names[kind] = _Names(kind, self)
+            names = self._names[kind] = _MemberNames(kind, self)
         return names
 
 
@@ -281,8 +281,8 @@ def _registry(kind: str, own: str, spellings: IdentityKey[Spellings]) -> _Regist
     return _Registry(kind, {**more.get("", {}), **more.get(own, {})})
 
 
-def _names_at(arm_type: str, pointer: str) -> _Names:
-    names: _Names = _registry(lowered(arm_type), "", IdentityKey(NO_SPELLINGS)).of_resource
+def _names_at(arm_type: str, pointer: str) -> _MemberNames:
+    names: _MemberNames = _registry(lowered(arm_type), "", IdentityKey(NO_SPELLINGS)).of_resource
     for key in keys_of(pointer):
         names = names.inside(key)
     return names
@@ -295,7 +295,7 @@ class _Reading:
         self.fields = fields
         self.twice: list[tuple[str, str]] = []
 
-    def read(self, value: object, names: _Names, there: str, here: str) -> object:
+    def read(self, value: object, names: _MemberNames, there: str, here: str) -> object:
         """Return a value with the names of ARM; the same where it has them."""
         if isinstance(value, list):
             entries = names.entries
@@ -307,7 +307,7 @@ class _Reading:
             return self._read_object(value, names.of(value), there, here)
         return trim(value) if names.has_words and isinstance(value, str) else value
 
-    def _read_object(self, value: JsonObject, names: _Names, there: str, here: str) -> JsonObject:
+    def _read_object(self, value: JsonObject, names: _MemberNames, there: str, here: str) -> JsonObject:
         alike: dict[str, list[str]] = {}
         for key in value:
             alike.setdefault(names.name_of(key), []).append(key)

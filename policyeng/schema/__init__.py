@@ -25,7 +25,7 @@ from policyeng.later import lazy_pattern
 from policyeng.models import lowered
 from policyeng.parsing.json_pointer import keys_of
 
-__all__ = ["Member", "ResourceType", "ValueType", "find_type", "fold_name", "list_types", "list_word_names"]
+__all__ = ["ObjectMember", "ResourceType", "ValueType", "find_type", "fold_name", "list_types", "list_word_names"]
 
 _DATA = Path(__file__).parent
 #: The name of a namespace, which is that of a file.
@@ -46,7 +46,7 @@ class ResourceType(NamedTuple):
     body: ValueType
 
 
-class Member(NamedTuple):
+class ObjectMember(NamedTuple):
     """A member of an object.
 
     Attributes:
@@ -115,7 +115,7 @@ class ValueType:
         return self._inner("{}")
 
     @cached_property
-    def members(self) -> Mapping[str, Member]:
+    def members(self) -> Mapping[str, ObjectMember]:
         """The members that its objects have, by name."""
         stated: dict[str, list[str]] = {}
         for name in self.objects:
@@ -188,7 +188,7 @@ class _Namespace:
         self._objects = cast("dict[str, dict[str, str]]", document["objects"])
         self._enumerations = cast("dict[str, list[str]]", document["enumerations"])
         self._value_types: dict[frozenset[str], ValueType] = {}
-        self._members: dict[tuple[str, ...], Member] = {}
+        self._members: dict[tuple[str, ...], ObjectMember] = {}
 
     def value_type(self, expressions: frozenset[str]) -> ValueType:
         known = self._value_types.get(expressions)
@@ -211,7 +211,7 @@ class _Namespace:
         for members in self._objects.values():
             yield from (key for key, text in members.items() if "=" in text)
 
-    def member_of(self, texts: tuple[str, ...]) -> Member:
+    def member_of(self, texts: tuple[str, ...]) -> ObjectMember:
         """Return a member by what the objects that have it say of it."""
         known = self._members.get(texts)
         if known is None:
@@ -221,7 +221,7 @@ class _Namespace:
             mask = (
                 0 if 0 in masks else sum({1 << at for one in masks for at in range(one.bit_length()) if one >> at & 1})
             )
-            known = self._members[texts] = Member(
+            known = self._members[texts] = ObjectMember(
                 self.value_type(frozenset(kind for kind, *_ in parts)),
                 required=any("q" in one for one in flags),
                 read_only=all("r" in one for one in flags),
