@@ -10,7 +10,7 @@ from policyeng.errors import suggest_nearest
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.words import CLASSIFICATION_TAG, classifications, fold, get_inside
-from policyeng.models import JsonObject, Problem, Resource
+from policyeng.models import JsonObject, Problem, Resource, lowered
 from policyeng.parsing.json_text import shortened
 
 #: The kinds of compute. Source: ARM, Microsoft.MachineLearningServices/workspaces/computes 2025-12-01, `computeType`,

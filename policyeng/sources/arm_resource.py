@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from policyeng.facts.arm_casing import ENVELOPE, top_level_name
 from policyeng.facts.ids import types_of
 from policyeng.facts.letters import find_odd_letter
@@ -15,7 +17,7 @@ from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.schema import ResourceType, find_type, fold_name, list_types
-from policyeng.sources.parsed import Placed, Refusal, format_value, keys_seen, kind_of
+from policyeng.sources.parsed import Placed, format_value, keys_seen, kind_of, refuse
 
 _CONNECTIONS = ("privateEndpointConnections",)
 #: By lower-case type, the members with lists of resources that are flattened, too.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError, suggest_nearest
 from policyeng.facts.arm_casing import ENVELOPE, respell
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, PartKind, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.arm_resource import describe_misspelt

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.facts.arm_casing import respell, respell_pointer
-from policyeng.models import Carried, JsonObject, SourceNames, lowered
+from policyeng.models import Carried, JsonObject, Problem, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
 from policyeng.schema import find_type
