@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import operator
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -13,8 +15,8 @@ from policyeng import rego
 from policyeng.rego.budget import BudgetExceededError
 from policyeng.rego.builtins import load_function
 from policyeng.rego.compiled import Compiled
-from policyeng.rego.numbers import NumberTooLargeError
-from policyeng.rego.values import Value, make_set
+from policyeng.rego.numbers import NumberTooLargeError, read_number
+from policyeng.rego.values import Value, WrittenDecimal, WrittenFloat, make_set
 from tests.effort import effort
 from tests.rego_oracle import NUMBERS, Call, draw_calls, find_differences, limited, seeded
 
@@ -146,6 +148,58 @@ def test_a_number_equals_itself_however_it_is_written(opa: Path, tmp_path: Path)
     ours = rego.compile({"n.rego": text}).query("data.n")
     assert {name: (rules[int(name[1:])], value) for name, value in ours.items() if value != theirs[name]} == {}
     assert len(ours) == len(rules)
+
+
+def test_a_number_of_the_input_equals_a_literal_as_in_opa(opa: Path, tmp_path: Path) -> None:
+    """A document is read by a parser of JSON, for which `7e24` is a float with the bits of another integer."""
+    chance = seeded(71)
+    rules, numbers, texts = [], {}, []
+    for index in range(effort(150, 1000)):
+        spellings = draw_spellings(chance)
+        written = chance.choice(spellings[2:])
+        if Fraction(repr(float(written))) != Fraction(written):
+            continue  # a double has fewer digits
+        numbers[f"r{index}"] = float(written)
+        texts.append(f'"r{index}": {written}')
+        checks = (
+            "x == y, y == x, x != y, x < y, x >= y, x in {y}, x in [y], count({[x], [y]}), object.get({y: 1}, x, 0)"
+        )
+        equalities = f'[x] == [y], {{"k": x}} == {{"k": y}}, {{x: 1}} == {{y: 1}}, x == y + 0, x == {spellings[0]}'
+        body = f"x := input.r{index}\ny := {chance.choice(spellings)}"
+        rules.append(f"r{index} := [{checks}, {equalities}] if {{\n{body}\n}}\n")
+    text = f"package n\n{''.join(rules)}"
+    (tmp_path / "n.rego").write_text(text)
+    (tmp_path / "input.json").write_text(f"{{{', '.join(texts)}}}")
+    command = [
+        str(opa),
+        "eval",
+        "-f",
+        "json",
+        "-i",
+        str(tmp_path / "input.json"),
+        "-d",
+        str(tmp_path / "n.rego"),
+        "data.n",
+    ]
+    output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    theirs = json.loads(output)["result"][0]["expressions"][0]["value"]
+    ours = rego.compile({"n.rego": text}).query("data.n", numbers)
+    assert {name: (rules[int(name[1:])], value) for name, value in ours.items() if value != theirs[name]} == {}
+    assert len(ours) == len(rules) > effort(50, 300)
+
+
+def test_written_numbers_are_ordered_as_what_they_mean() -> None:
+    """Every operator of Python decides by the decimal number, for floats and for decimals."""
+    chance = seeded(72)
+    operators = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+    for _ in range(effort(300, 5000)):
+        texts = chance.choices([*draw_spellings(chance), "0.10", "0.1", "1e-30", "123456789012345678901.5"], k=2)
+        left, right = map(read_number, texts)
+        exact = tuple(map(Fraction, texts))
+        written = (WrittenFloat, WrittenDecimal)
+        if isinstance(left, written) or isinstance(right, written):
+            assert [compare(left, right) for compare in operators] == [compare(*exact) for compare in operators], texts
+            assert left != right or hash(left) == hash(right), texts
 
 
 def test_a_computed_integer_is_found_under_a_literal() -> None:

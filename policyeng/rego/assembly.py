@@ -73,31 +73,31 @@ def _relocate(code: CodeType, lines: Sequence[int], written: Mapping[str, Mappin
         lines: of the Rego text, one for each line of the generated text.
         written: names of variables in the Rego text, by function and local variable.
     """
-    known = written.get(code.co_name, {})
-    wanted = {known[name] for name in code.co_varnames if name in known}
+    local_names = written.get(code.co_name, {})
+    taken = {local_names[name] for name in code.co_varnames if name in local_names}
     names: dict[str, None] = {}
     for name in code.co_varnames:
-        shown = known.get(name, f"_{name}" if name in wanted else name)
+        shown = local_names.get(name, f"_{name}" if name in taken else name)
         # Variables of two bodies may have the same name.
         names[name if shown in names else shown] = None
     first = lines[code.co_firstlineno - 1]
     runs = [(0, first)]
-    for start, _, line in code.co_lines():
-        found = runs[-1][1] if line is None else lines[max(line, 1) - 1]
-        if found != runs[-1][1]:
-            runs.append((start, found))
+    for start, _, generated in code.co_lines():
+        line = runs[-1][1] if generated is None else lines[max(generated, 1) - 1]
+        if line != runs[-1][1]:
+            runs.append((start, line))
     table = bytearray()
     last = first
-    for (start, found), (end, _) in pairwise([*runs, (len(code.co_code), 0)]):
-        for place in range(start, end, 16):
+    for (start, line), (end, _) in pairwise([*runs, (len(code.co_code), 0)]):
+        for offset in range(start, end, 16):
             # An entry has at most eight code units, and no columns.
-            table.append(0xE8 | (min(end - place, 16) // 2 - 1))
-            change = (found - last) << 1 if found >= last else (last - found) << 1 | 1
+            table.append(0xE8 | (min(end - offset, 16) // 2 - 1))
+            change = (line - last) << 1 if line >= last else (last - line) << 1 | 1
             while change > 63:
                 table.append(change & 63 | 64)
                 change >>= 6
             table.append(change)
-            last = found
+            last = line
     constants = tuple(
         _relocate(part, lines, written) if isinstance(part, CodeType) else part for part in code.co_consts
     )

@@ -13,8 +13,7 @@ from policyeng.rego.builtins import load_function
 from policyeng.rego.clock import OTHER_USE, Clock, microseconds_of
 from policyeng.rego.decided_results import MarkedThread
 from policyeng.rego.markers import UnknownValue
-from policyeng.rego.tracing import Recorder
-from policyeng.rego.values import Value
+from policyeng.rego.values import Value, is_list_less
 
 _NANOSECONDS = 1000
 #: The nanoseconds that Rego can parse, in 64 bits.
@@ -107,12 +106,7 @@ def _is_less(left: Value, right: Value) -> bool:
         return bool(left < right)
     if not (type(left) is list and type(right) is list and ClockNumber in map(type, (*left, *right))):
         return bool(MarkedThread.names["is_less"](left, right))
-    for one, other in zip(left, right, strict=False):
-        if _is_less(one, other):
-            return True
-        if _is_less(other, one):
-            return False
-    return len(left) < len(right)
+    return is_list_less(left, right, _is_less)
 
 
 class _Remembered(runtime.Remembered):

@@ -1803,7 +1803,7 @@ class _Writer:
                 return f"{one} is {other}"
             if kind == "str":
                 return f"{one} == {other}"
-            if kind in {"int", "float"} and other[0] == "k":
+            if kind in {"int", "float"} and other[0] == "k" and abs(self.compiler.scalars[int(other[1:])]) < 1 << 53:
                 return f"{one} == {other} and type({one}) is not bool"
         return f"{left} == {right} if type({left}) is str else equal({left}, {right})"
 

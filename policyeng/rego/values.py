@@ -12,36 +12,37 @@ Members of sets and keys of objects are in a hashable form: a string, a number o
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from policyeng.rego.budget import charge, charged
 
 Value = Any
 
+#: Up to here, each float that is a whole number has the bits of what it shows.
+_LARGEST_EXACT = 1 << 53
 _ESCAPED_MARKUP = re.compile("[<>&\u2028\u2029]")
 
 
-class WrittenFloat(float):
-    """A float that was written otherwise than floats are, such as `1.50` or `1e3`, and is written so again.
-
-    A float whose bits are another integer than its `repr` shows, such as `1e23`, is one as well.
+class _Written:
+    """A number that keeps the text that it was read from, and compares as the decimal number that it means.
 
     Attributes:
         text: how it was written.
     """
 
-    __slots__ = ("text",)
+    __slots__ = ()
     text: str
 
-    def __new__(cls, text: str) -> WrittenFloat:
-        """Read it from a text for which `repr` of a float shows the same number."""
-        number = super().__new__(cls, text)
-        number.text = text
+    def __new__(cls, text: str) -> Self:
+        """Read it from a text."""
+        number = super().__new__(cls, text)  # type: ignore[call-arg]  # of float or Decimal
+        number.text = text  # type: ignore[misc]  # a slot of each subclass
         return number
 
     def __eq__(self, other: object) -> bool:
-        """Compare the decimal numbers; as an integer of Python, `7e24` is the number that its bits are."""
+        """Compare the decimal numbers; Python would compare with the bits of a float."""
         return bool(to_decimal(self) == to_decimal(other))
 
     def __ne__(self, other: object) -> bool:
@@ -52,63 +53,55 @@ class WrittenFloat(float):
         """Order as `__eq__` compares."""
         return bool(to_decimal(self) < to_decimal(other))
 
+    def __le__(self, other: Value) -> bool:
+        """Order as `__eq__` compares."""
+        return bool(to_decimal(self) <= to_decimal(other))
+
     def __gt__(self, other: Value) -> bool:
         """Order as `__eq__` compares."""
         return bool(to_decimal(self) > to_decimal(other))
 
+    def __ge__(self, other: Value) -> bool:
+        """Order as `__eq__` compares."""
+        return bool(to_decimal(self) >= to_decimal(other))
+
     def __hash__(self) -> int:
         """Return what an equal integer has, or an equal float where no integer is."""
-        return hash(to_decimal(self)) if self.is_integer() else super().__hash__()
+        return hash(float(self) if isinstance(self, float) and not self.is_integer() else to_decimal(self))
 
-    def __reduce__(self) -> tuple[type[WrittenFloat], tuple[str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
         """Keep the text in a copy."""
-        return WrittenFloat, (self.text,)
+        return type(self), (self.text,)
 
 
-class WrittenDecimal(Decimal):
-    """A number with more digits than a float, which is written as it was.
+class WrittenFloat(_Written, float):
+    """A float that was written otherwise than floats are, such as `1.50` or `1e3`, and is written so again.
 
-    Attributes:
-        text: how it was written.
+    Its `repr` shows the same number as the text. A float whose bits are another integer than its `repr` shows, such as
+    `1e23`, is one as well.
     """
 
     __slots__ = ("text",)
-    text: str
 
-    def __new__(cls, text: str) -> WrittenDecimal:
-        """Read it from a text."""
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
 
-    def __eq__(self, other: object) -> bool:
-        """Compare the decimal numbers; `Decimal` would compare with the bits of a float."""
-        return super().__eq__(to_decimal(other))
+class WrittenDecimal(_Written, Decimal):
+    """A number with more digits than a float, which is written as it was."""
 
-    def __ne__(self, other: object) -> bool:
-        """Return the opposite of equality."""
-        return not self == other
-
-    def __lt__(self, other: Value) -> bool:
-        """Order as `__eq__` compares."""
-        return super().__lt__(to_decimal(other))
-
-    def __gt__(self, other: Value) -> bool:
-        """Order as `__eq__` compares."""
-        return super().__gt__(to_decimal(other))
-
-    def __hash__(self) -> int:
-        """Return what an equal number has."""
-        return super().__hash__()
-
-    def __reduce__(self) -> tuple[type[WrittenDecimal], tuple[str]]:
-        """Keep the text in a copy."""
-        return WrittenDecimal, (self.text,)
+    __slots__ = ("text",)
 
 
 def to_decimal(value: Value) -> Value:
-    """Return the decimal number that a float means; anything else is itself."""
-    return Decimal(repr(value)) if isinstance(value, float) else value
+    """Return the decimal number that a float or a `WrittenDecimal` means; anything else is itself."""
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    return Decimal(value) if type(value) is WrittenDecimal else value
+
+
+def _exact(value: float) -> float:
+    """Return a float that equals the integer that it shows: Python compares a plain one by its bits."""
+    if -_LARGEST_EXACT <= value <= _LARGEST_EXACT or to_decimal(value) == value:
+        return value
+    return WrittenFloat(number_text(value))
 
 
 #: The order of the types of values.
@@ -138,7 +131,7 @@ _NAMES = {
     dict: "object",
     set: "set",
 }
-_PLAIN_KEYS = frozenset((str, int, float, WrittenFloat, Decimal, WrittenDecimal, type(None)))
+_PLAIN_KEYS = frozenset((str, int, WrittenFloat, Decimal, WrittenDecimal, type(None)))
 _NUMBERS = frozenset((int, float, WrittenFloat, Decimal, WrittenDecimal))
 
 
@@ -209,12 +202,15 @@ def _freeze(value: Value) -> Value:
         return ("object", frozenset((key, _freeze(item)) for key, item in value.items()))
     if kind is set:
         return ("set", frozenset(value))
-    return value
+    return _exact(value) if kind is float else value
 
 
 def to_key(value: Value) -> Value:
     """Return the hashable form of a value."""
-    return value if type(value) in _PLAIN_KEYS else ValueKey(value)
+    kind = type(value)
+    if kind in _PLAIN_KEYS:
+        return value
+    return _exact(value) if kind is float else ValueKey(value)
 
 
 def from_key(key: Value) -> Value:
@@ -245,19 +241,17 @@ def equal(left: Value, right: Value) -> bool:
     """Return whether two values are equal. A boolean is not a number; 1.0 is 1."""
     if left is right:
         return True
-    if left != right:
-        # Python's equality is the coarser one, except for decimals: a float means what its `repr` shows.
-        return False
-    kind = type(left)
+    kind, other = type(left), type(right)
     if kind is str:
-        return True
-    if kind is not type(right):
-        return kind in _NUMBERS and type(right) in _NUMBERS
+        return other is str and bool(left == right)
+    if kind is not other:
+        # Python compares a float by its bits with an integer or a decimal.
+        return kind in _NUMBERS and other in _NUMBERS and bool(to_decimal(left) == to_decimal(right))
     if kind is list:
-        return all(map(equal, left, right))
+        return len(left) == len(right) and all(map(equal, left, right))
     if kind is dict:
-        return all(equal(item, right[key]) for key, item in left.items())
-    return True
+        return left.keys() == right.keys() and all(equal(item, right[key]) for key, item in left.items())
+    return bool(left == right)
 
 
 def is_number(value: Value) -> bool:
@@ -292,13 +286,18 @@ def is_less(left: Value, right: Value) -> bool:
         if kind is str or kind is int:
             return bool(left < right)
         if kind is list:
-            for one, other in zip(left, right, strict=False):
-                if is_less(one, other):
-                    return True
-                if is_less(other, one):
-                    return False
-            return len(left) < len(right)
+            return is_list_less(left, right, is_less)
     return sort_key(left) < sort_key(right)
+
+
+def is_list_less(left: Value, right: Value, is_less: Callable[[Value, Value], bool]) -> bool:
+    """Return whether one array is before another in the order of their items."""
+    for item, other in zip(left, right, strict=False):
+        if is_less(item, other):
+            return True
+        if is_less(other, item):
+            return False
+    return len(left) < len(right)
 
 
 def sort_values(values: Value) -> list[Value]:
