@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError
-from policyeng.rego.builtins import BuiltinError, load_function, signatures
+from policyeng.rego.builtins import BuiltinError, UnsupportedError, load_function, signatures
 from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.values import UNDEFINED, Value, from_key, make_set, members, number_text, to_json, to_key, type_name
 
@@ -110,7 +110,7 @@ def call_ours(name: str, arguments: Sequence[Value]) -> Outcome:
     try:
         with limited(10, 100_000):
             value = load_function(name)(*arguments)
-    except BuiltinError as error:
+    except (BuiltinError, UnsupportedError) as error:
         return Outcome("error", None, error.code, str(error))
     except (BudgetExceededError, NumberTooLargeError) as error:
         return Outcome("error", None, "limit", str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,39 @@ def test_a_refused_builtin_stays_an_error_in_lenient_files() -> None:
 
     with pytest.raises(EvaluationError, match=r"time\.now_ns is refused"):
         program.query("data.p.a")
+
+
+#: Calls for which OPA may have a value, and this engine has none; `DEEP` is a value that is nested deeply.
+UNSUPPORTED = {
+    "a class of characters of Go": r"regex.match(`\p{Letter}`, input.a)",
+    "the same in a variable": r"regex.match(input.pattern, input.a)",
+    "whether it is a pattern": r"regex.is_valid(input.pattern)",
+    "bytes of a character": 'replace(input.a, "", "-")',
+    "a number beyond floats": 'sprintf("%v", [2e308])',
+    "a time in YAML": 'yaml.unmarshal("a: !!timestamp 2020-01-01")',
+    "a valid time in YAML": 'yaml.is_valid("a: !!timestamp 2020-01-01")',
+    "the zone of the machine": 'time.clock([0, "Local"])',
+    "a remote schema": 'json.match_schema({}, {"$ref": "https://example.org/schema"})',
+    "networks of two families": 'net.cidr_merge(["0.0.0.0/0", "::1:0:0:0/96"])',
+    "a deep text": "json.unmarshal(input.deep)",
+    "a deep value": "json.marshal(input.nested)",
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_what_only_opa_evaluates_stays_an_error_in_lenient_files(name: str) -> None:
+    """To take it for undefined would be another value than OPA's, without a word."""
+    rules = f"package p\n\na if not b\n\nb if x := {UNSUPPORTED[name]}\n\nc := {UNSUPPORTED[name]}\n"
+    program = link([parse_module("m.rego", rules, 1)], {}, lenient={"m.rego"})
+    nested: list[Any] = []
+    for _ in range(5000):
+        nested = [nested]
+    document = {"a": "é", "pattern": r"\p{Letter}", "deep": "[" * 20_000 + "]" * 20_000, "nested": nested}
+
+    for rule in ("a", "b", "c"):
+        with pytest.raises(EvaluationError):
+            program.query(f"data.p.{rule}", document)
+    assert not program.thread().ignored
 
 
 @pytest.mark.parametrize("engine", ["embedded", "opa"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from policyeng.rego.budget import BudgetExceededError
-from policyeng.rego.builtins import BuiltinError, load_function
+from policyeng.rego.builtins import UnsupportedError, load_function
 from tests.rego_oracle import Call, find_differences, limited, seeded
 
 _NAMES = ("a", "b", "c", "x-y", "é")
@@ -194,7 +194,7 @@ def test_faults_of_a_schema_are_reported_as_by_opa(opa: Path) -> None:
 )
 def test_what_is_not_supported_is_refused(schema: Any, message: str) -> None:
     """Nothing is fetched, and nothing is guessed."""
-    with pytest.raises(BuiltinError, match=message):
+    with pytest.raises(UnsupportedError, match=message):
         load_function("json.match_schema")('"Jo <a@b>"', schema)
 
 

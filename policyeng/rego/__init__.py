@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from policyeng.rego.budget import EvaluationLimits
-from policyeng.rego.builtins import IMPURE, BuiltinError, load_function, load_pattern
+from policyeng.rego.builtins import IMPURE, BuiltinError, UnsupportedError, load_function, load_pattern
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.markers import MarkedList, MarkedObject, Undecided, UnknownValue, mark
@@ -42,6 +42,7 @@ __all__ = [
     "Thread",
     "Undecided",
     "UnknownValue",
+    "UnsupportedError",
     "compile",
     "link",
     "load_function",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policyeng.rego.budget import BudgetExceededError
-from policyeng.rego.builtins import BuiltinError, load_function
+from policyeng.rego.builtins import BuiltinError, UnsupportedError, load_function
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.lexer import PARSE_ERROR, Comment
 from policyeng.rego.syntax import Import, Module, Node, Number, Ref, Rule, Scalar, Var, constant_names, root_name
@@ -181,7 +181,7 @@ def _read(comments: list[Comment]) -> dict[str, Any]:
         raise _Fault("the METADATA block is empty: its lines must follow `# METADATA` without a blank line")
     try:
         stated = load_function("yaml.unmarshal")(text)
-    except BuiltinError as error:
+    except (BuiltinError, UnsupportedError) as error:
         raise _Fault(f"the METADATA block is not YAML: {error}") from error
     except BudgetExceededError as error:
         raise _Fault("the METADATA block has too large values, or takes too long to read") from error

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from policyeng.rego.assembly import GeneratedModule, GeneratedProgram, assemble
 from policyeng.rego.budget import compile_at, spend
-from policyeng.rego.builtins import NOW, BuiltinError, load_pattern, signatures
+from policyeng.rego.builtins import NOW, BuiltinError, UnsupportedError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
 from policyeng.rego.compiled import Compiled, Mask, PartialRule
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
@@ -277,7 +277,7 @@ class Compiler:
         if text not in self.patterns:
             try:
                 load_pattern(text)
-            except BuiltinError:
+            except (BuiltinError, UnsupportedError):
                 return None
             self.patterns[text] = f"p{len(self.patterns)}"
         return self.patterns[text]

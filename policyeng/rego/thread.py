@@ -12,7 +12,7 @@ from typing import Any
 
 from policyeng.rego import runtime, values
 from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, EvaluationLimits, charge
-from policyeng.rego.builtins import NOW, BuiltinError, RefusedBuiltinError, load_function, load_pattern
+from policyeng.rego.builtins import NOW, BuiltinError, UnsupportedError, load_function, load_pattern
 from policyeng.rego.compiled import Compiled, PartialRule
 from policyeng.rego.markers import Cause, Undecided
 from policyeng.rego.numbers import NumberTooLargeError
@@ -27,7 +27,7 @@ _MOST_PARTS = 2
 #: Characters of a line that an error repeats.
 _LONGEST_LINE = 120
 #: Errors of values, which end an evaluation that reaches them.
-ERRORS = (BuiltinError, RefusedBuiltinError, runtime.ConflictError, NumberTooLargeError)
+ERRORS = (BuiltinError, UnsupportedError, runtime.ConflictError, NumberTooLargeError)
 _EVALUATION_ERRORS = (*ERRORS, BudgetExceededError)
 
 
@@ -231,7 +231,7 @@ class Thread:
         """Return what `time.now_ns()` is: the time of the evaluation.
 
         Raises:
-            RefusedBuiltinError: it has none.
+            UnsupportedError: it has none.
         """
         return load_function("time.parse_rfc3339_ns" if self.time is not None else NOW)(self.time)
 

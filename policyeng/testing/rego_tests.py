@@ -29,6 +29,7 @@ from policyeng.rego import (
     EvaluationError,
     Program,
     RegoError,
+    UnsupportedError,
     link,
     load_function,
     load_pattern,
@@ -418,7 +419,7 @@ def select_tests(session: Session, pattern: str) -> None:
     """
     try:
         matches = load_pattern(pattern)
-    except BuiltinError as error:
+    except (BuiltinError, UnsupportedError) as error:
         raise UsageError(f"`{pattern}` is not a regular expression: {error}", remedy="see RE2 for the syntax") from None
     session.rules = [rule for rule in session.rules if matches(f"{rule.package}.{rule.path[-1]}")]
     if not session.rules:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from policyeng.rego.builtins.registry import FUNCTIONS, BuiltinError, Function, OperandError
+from policyeng.rego.builtins.registry import FUNCTIONS, BuiltinError, Function, OperandError, UnsupportedError
 from policyeng.rego.values import Value
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "REFUSED",
     "BuiltinError",
     "OperandError",
-    "RefusedBuiltinError",
+    "UnsupportedError",
     "explain_refusal",
     "load_function",
     "load_pattern",
@@ -118,16 +118,6 @@ def signatures() -> dict[str, dict[str, Any]]:
     return dict(json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8")))
 
 
-class RefusedBuiltinError(Exception):
-    """A call of a builtin that is refused, where nothing replaces it; not a `BuiltinError`, which may be undefined.
-
-    Attributes:
-        code: as OPA names that of a builtin.
-    """
-
-    code = "eval_builtin_error"
-
-
 def explain_refusal(name: str) -> str:
     """Return why a builtin is refused, and what to do instead."""
     return f"{name} is refused: {REFUSED[name]}"
@@ -137,12 +127,12 @@ def load_function(name: str) -> Function:
     """Return the function of a builtin.
 
     Args:
-        name: as OPA names it; a call of one that is refused raises `RefusedBuiltinError`.
+        name: as OPA names it; a call of one that is refused raises `UnsupportedError`.
     """
     if name in REFUSED:
 
         def refuse(*_: Value) -> Value:
-            raise RefusedBuiltinError(f"{explain_refusal(name)}, or replace it by `with {name} as ...`")
+            raise UnsupportedError(f"{explain_refusal(name)}, or replace it by `with {name} as ...`")
 
         return refuse
     if name not in FUNCTIONS:
@@ -156,6 +146,7 @@ def load_pattern(text: str) -> Callable[[str], object]:
 
     Raises:
         BuiltinError: it is not a regular expression.
+        UnsupportedError: only OPA may take it for one.
     """
     from policyeng.rego.builtins.regex import compile_pattern  # imported when a policy has one
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import frexp, isfinite, ldexp
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.registry import BuiltinError
+from policyeng.rego.builtins.registry import UnsupportedError
 from policyeng.rego.values import Value, is_number, is_printable, number_text, quote, to_text
 
 #: The largest width and precision of Go.
@@ -55,7 +55,7 @@ def format_text(text: str, arguments: list[Value]) -> str:
     """Return a text with its verbs replaced by arguments.
 
     Raises:
-        BuiltinError: the result would be an address, or depend on how a number is written.
+        UnsupportedError: the result would be an address, or depend on how a number is written.
     """
     plan = _plan(text) if len(text) <= _CACHED_LENGTH else None
     if plan is not None and len(plan) == 2 * len(arguments) + 1:
@@ -108,7 +108,7 @@ def _convert(argument: Value) -> str | int | float | _BigInteger:
     near = float(argument)
     if not isfinite(near):
         # OPA writes it as the policy or the input does, with any exponent.
-        raise BuiltinError(f"sprintf: the number {number_text(argument)} is out of the range of 64-bit floats")
+        raise UnsupportedError(f"sprintf: the number {number_text(argument)} is out of the range of 64-bit floats")
     return near
 
 
@@ -344,7 +344,7 @@ def _format_rune(code: int, verb: str, flags: _Flags) -> str:
 
 def _format_big_integer(value: int, verb: str, flags: _Flags) -> str:
     if verb in "pw":
-        raise BuiltinError(f"sprintf: %{verb} of an integer of more than 64 bits is not supported")
+        raise UnsupportedError(f"sprintf: %{verb} of an integer of more than 64 bits is not supported")
     base, prefix = _BASES.get("d" if verb in "sv" else verb, ("", ""))
     if not base:
         return f"%!{verb}(big.Int={value})"

@@ -49,8 +49,10 @@ def parse_json(text: str) -> Value:
     """
     try:
         value = _DECODER.decode(to_value(text))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BuiltinError(f"invalid JSON: {error}") from None
+    except RecursionError:
+        raise too_deep() from None
     return _replace_surrogates(value) if _ESCAPED_SURROGATE.search(text) else value
 
 
@@ -68,7 +70,7 @@ def write_json(value: Value, newline: str = "", indent: str = "") -> str:
     """Write a value as Go does; without a newline, on one line.
 
     Raises:
-        BuiltinError: it is nested too deeply.
+        UnsupportedError: it is nested too deeply.
     """
     try:
         return values.write_json(value, newline, indent)

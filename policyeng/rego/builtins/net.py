@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.registry import BuiltinError, builtin, check_string
+from policyeng.rego.builtins.registry import BuiltinError, UnsupportedError, builtin, check_string
 from policyeng.rego.values import Value, from_key, make_set, members, ordered_keys
 
 _MAPPED = 0xFFFF << 32
@@ -98,7 +98,7 @@ def merge_cidrs(addresses: Value) -> Value:
         if text is not None:
             continue
         if _is_mapped(first) != _is_mapped(last) and _is_mapped(first):
-            raise BuiltinError("networks of IPv4 and IPv6 cannot be merged")
+            raise UnsupportedError("networks of IPv4 and IPv6 cannot be merged")
         ends = (_as_address(first), _as_address(last))
         if type(ends[0]) is not type(ends[1]):
             ends = (ipaddress.IPv6Address(first), ipaddress.IPv6Address(last))
@@ -116,7 +116,7 @@ def _range(element: Value) -> tuple[int, int, str]:
         if network is None:
             raise BuiltinError(f"invalid CIDR address: {element}")
         if network.bits == 128 and _is_mapped(network.address):
-            raise BuiltinError(f"an IPv4 network in the form of IPv6 cannot be merged: {element}")
+            raise UnsupportedError(f"an IPv4 network in the form of IPv6 cannot be merged: {element}")
         text = f"{_address_text(network.address, network.bits)}/{network.prefix}"
     elif not _is_mapped(address):
         raise BuiltinError("IPv6 invalid: needs prefix length")

@@ -7,7 +7,15 @@ import re
 
 from policyeng.rego import numbers
 from policyeng.rego.budget import charge, charged
-from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_number, check_string, wrong_type
+from policyeng.rego.builtins.registry import (
+    BuiltinError,
+    OperandError,
+    UnsupportedError,
+    builtin,
+    check_number,
+    check_string,
+    wrong_type,
+)
 from policyeng.rego.builtins.strings import lower
 from policyeng.rego.values import Value, is_number
 
@@ -336,7 +344,7 @@ def _compare_releases(left: list[str], right: list[str]) -> int:
         if ours != theirs:
             return 1 if ours > theirs else -1
     if len(left) == len(right):
-        raise BuiltinError("the versions differ only in numbers beyond 64 bits")  # OPA does not end here
+        raise UnsupportedError("the versions differ only in numbers beyond 64 bits")  # OPA does not end here
     return 1 if len(left) > len(right) else -1
 
 

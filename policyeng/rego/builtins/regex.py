@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.registry import BuiltinError, builtin, check_integer, check_string
+from policyeng.rego.builtins.registry import BuiltinError, UnsupportedError, builtin, check_integer, check_string
 from policyeng.rego.values import Value
 
 #: Compiled patterns that are kept.
@@ -16,6 +16,8 @@ _KEPT = 256
 #: What RE2 reads and Go does not.
 _NOT_OF_GO = re.compile(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL)
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
+#: What RE2 says of the name of a class that it does not have.
+_CLASS_FAULT = "class range: \\p"
 #: Bytes of a character after its first one.
 _INNER = frozenset(bytes((byte,)) for byte in range(0x80, 0xC0))
 #: Matches that are found between two looks at the clock.
@@ -39,6 +41,7 @@ def compile_pattern(pattern: str) -> Callable[[str], object]:
 
     Raises:
         BuiltinError: it is not valid.
+        UnsupportedError: it has a class of characters that only Go may have.
     """
     compiled = _compile(pattern, captures=False)
     if "\\B" in pattern:
@@ -161,8 +164,10 @@ def _compile(pattern: str, *, captures: bool = True) -> _Compiled:
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else error
-        raise BuiltinError(f"error parsing regexp: {reason}") from None
+        reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
+        # Go also has long names of classes, and some more.
+        refusal = UnsupportedError if _CLASS_FAULT in reason else BuiltinError
+        raise refusal(f"error parsing regexp: {reason}") from None
 
 
 def _find(compiled: _Compiled, data: bytes, limit: int) -> Iterator[list[Span]]:

@@ -25,6 +25,16 @@ class BuiltinError(Exception):
     code = "eval_builtin_error"
 
 
+class UnsupportedError(Exception):
+    """A call for which OPA may have a value, and this engine has none; not a `BuiltinError`, which may be undefined.
+
+    Attributes:
+        code: as OPA names that of a builtin.
+    """
+
+    code = "eval_builtin_error"
+
+
 class OperandError(BuiltinError):
     """An operand of a type that the builtin does not take."""
 
@@ -129,6 +139,6 @@ def check_set(position: int, value: Value) -> set[Value]:
     return value
 
 
-def too_deep() -> BuiltinError:
+def too_deep() -> UnsupportedError:
     """Return the error for a value that is nested too deeply to be walked."""
-    return BuiltinError("the value is nested too deeply")
+    return UnsupportedError("the value is nested too deeply")

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 import re2
 
 from policyeng.rego.builtins.go_text import UrlError, parse_url
-from policyeng.rego.builtins.registry import BuiltinError
+from policyeng.rego.builtins.registry import UnsupportedError
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME = re.compile(r"([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?")
@@ -70,7 +70,7 @@ def _is_mailbox(text: str) -> bool:
         return True
     if _PLAIN_MAILBOX.fullmatch(text) or "@" not in text:
         return False
-    raise BuiltinError(f"the format email for {text!r} is not supported")
+    raise UnsupportedError(f"the format email for {text!r} is not supported")
 
 
 def _is_address(text: str, separator: str) -> bool:

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.go_text import Url, UrlError, parse_json, parse_url, resolve_url, to_value, write_json
-from policyeng.rego.builtins.registry import BuiltinError, builtin
+from policyeng.rego.builtins.registry import BuiltinError, UnsupportedError, builtin
 from policyeng.rego.builtins.schema_formats import FORMATS, compile_pattern
 from policyeng.rego.numbers import from_fraction, to_fraction
 from policyeng.rego.values import Value, is_number, number_text, to_json
@@ -100,7 +100,7 @@ def match_schema(document: Value, schema: Value) -> Value:
     except _SchemaError as error:
         raise BuiltinError(str(error)) from None
     except RecursionError:
-        raise BuiltinError("the schema or the document is nested too deeply") from None
+        raise UnsupportedError("the schema or the document is nested too deeply") from None
     return [not result.errors, result.errors]
 
 
@@ -126,14 +126,14 @@ def _compile(text: str) -> _Schema:
     try:
         return _Compiler(parse_json(text)).root
     except RecursionError:
-        raise BuiltinError("the schema is nested too deeply") from None
+        raise UnsupportedError("the schema is nested too deeply") from None
 
 
 def _parse_reference(text: str) -> Url:
     try:
         return parse_url(text)
     except UrlError as error:
-        raise BuiltinError(f"a schema with the reference {to_value(text)!r} is not supported: {error}") from None
+        raise UnsupportedError(f"a schema with the reference {to_value(text)!r} is not supported: {error}") from None
 
 
 def _refuse_type(expected: str, given: str) -> NoReturn:
@@ -196,7 +196,7 @@ class _Compiler:
             self._documents[reference] = found
             return found
         if url.scheme == "file" or (url.scheme and url.host):
-            raise BuiltinError(f"a schema with the remote reference {to_value(reference)!r} is not supported")
+            raise UnsupportedError(f"a schema with the remote reference {to_value(reference)!r} is not supported")
         raise _SchemaError(f"Reference {reference} must be canonical")
 
     def _read(self, document: Value, draft: int) -> _Schema:
@@ -462,7 +462,7 @@ def _format_float(value: Value) -> str:
     except OverflowError:
         number = float("inf")
     if number in {float("inf"), float("-inf")}:
-        raise BuiltinError(f"a schema for the number {number_text(value)} is not supported")
+        raise UnsupportedError(f"a schema for the number {number_text(value)} is not supported")
     digits = json.dumps(number)
     if number == 0 or _SMALLEST_PLAIN <= abs(number) < _LARGEST_PLAIN:
         return f"{Decimal(digits):f}".removesuffix(".0")
@@ -710,7 +710,7 @@ def _format_limit(limit: Fraction) -> str:
     if limit.denominator == 1:
         text = str(limit.numerator)
     elif abs(limit.numerator) >= _MANTISSA or limit.denominator >= _MANTISSA:
-        raise BuiltinError("an error for a limit of more than 64 bits is not supported")
+        raise UnsupportedError("an error for a limit of more than 64 bits is not supported")
     else:
         text = number_text(from_fraction(limit))
     digits = Decimal(text).normalize(Context(prec=len(text)))

@@ -12,6 +12,7 @@ from policyeng.rego.builtins.formatting import format_text
 from policyeng.rego.builtins.registry import (
     BuiltinError,
     OperandError,
+    UnsupportedError,
     builtin,
     check_array,
     check_integer,
@@ -266,7 +267,7 @@ def replace_all(patterns: Value, text: Value) -> Value:
     try:
         return str(_compile(tuple(keys)).sub(replace_one, text))
     except re2.error:
-        raise BuiltinError("strings.replace_n: the patterns are too large") from None
+        raise UnsupportedError("strings.replace_n: the patterns are too large") from None
 
 
 @lru_cache(maxsize=64)
@@ -296,7 +297,7 @@ def _replace_with_empty(patterns: dict[str, str], keys: list[str], text: str) ->
 
 def _refuse_to_split_characters(text: str) -> None:
     if not text.isascii():
-        raise BuiltinError(
+        raise UnsupportedError(
             "an empty string is between the bytes of a character, too: what to replace must not be empty"
         )
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import (
     BuiltinError,
+    UnsupportedError,
     builtin,
     check_integer,
     check_number,
@@ -224,7 +225,7 @@ def _zone(name: str) -> tzinfo:
     if name in ("", "UTC"):
         return UTC
     if name == "Local":
-        raise BuiltinError("the time zone Local depends on the machine")
+        raise UnsupportedError("the time zone Local depends on the machine")
     if ".." in name or name[0] in "/\\":
         raise BuiltinError("time: invalid location name")
     try:
@@ -232,8 +233,11 @@ def _zone(name: str) -> tzinfo:
 
         return ZoneInfo(name)
     except (ValueError, OSError, LookupError):
-        remedy = "" if _has_zones() else ": this machine has no time zones; install `policyeng[rego]`"
-        raise BuiltinError(f"unknown time zone {name}{remedy}") from None
+        if not _has_zones():
+            raise UnsupportedError(
+                f"unknown time zone {name}: this machine has no time zones; install `policyeng[rego]`"
+            ) from None
+        raise BuiltinError(f"unknown time zone {name}") from None
 
 
 @cache

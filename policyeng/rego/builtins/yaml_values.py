@@ -15,7 +15,7 @@ from math import isfinite
 import yaml
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.registry import BuiltinError
+from policyeng.rego.builtins.registry import BuiltinError, UnsupportedError, too_deep
 from policyeng.rego.values import Value
 
 _PARSER: type = getattr(yaml, "CLoader", yaml.Loader)
@@ -68,7 +68,7 @@ def read(text: str) -> Value:
 
     Raises:
         InvalidYamlError: OPA does not take it for YAML.
-        BuiltinError: it is nested too deeply.
+        UnsupportedError: it is nested too deeply, or has a tag of a time.
     """
     try:
         node = _compose(text)
@@ -79,14 +79,15 @@ def read(text: str) -> Value:
     except yaml.YAMLError as error:
         raise InvalidYamlError(f"yaml: {getattr(error, 'problem', None) or error}") from None
     except RecursionError:
-        raise BuiltinError("the value is nested too deeply") from None
+        raise too_deep() from None
 
 
 def write(json_text: str) -> str:
     """Write a JSON text as YAML.
 
     Raises:
-        BuiltinError: it has what YAML has not, or is nested too deeply.
+        BuiltinError: it has what YAML has not.
+        UnsupportedError: it is nested too deeply.
     """
     stream = StringIO()
     emitter = _Emitter(stream)
@@ -102,7 +103,7 @@ def write(json_text: str) -> str:
     except yaml.YAMLError as error:
         raise BuiltinError(f"yaml: {getattr(error, 'problem', None) or error}") from None
     except RecursionError:
-        raise BuiltinError("the value is nested too deeply") from None
+        raise too_deep() from None
     return stream.getvalue()
 
 
@@ -432,7 +433,7 @@ def _to_json(value: Value) -> Value:
         # Go writes such a float with its fewest digits and zeros.
         return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
     if kind is _Timestamp:
-        raise BuiltinError(f"the tag !!timestamp is not supported: {value}")
+        raise UnsupportedError(f"the tag !!timestamp is not supported: {value}")
     return value
 
 
