@@ -112,7 +112,7 @@ def call_ours(name: str, arguments: Sequence[Value]) -> Outcome:
             value = load_function(name)(*arguments)
     except (BuiltinError, UnsupportedError) as error:
         return Outcome("error", None, error.code, str(error))
-    except (BudgetExceededError, NumberTooLargeError) as error:
+    except (BudgetExceededError, NumberTooLargeError, RecursionError) as error:
         return Outcome("error", None, "limit", str(error))
     return Outcome() if value is UNDEFINED else Outcome(type_name(value), to_json(value))
 

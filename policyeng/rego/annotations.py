@@ -183,7 +183,7 @@ def _read(comments: list[Comment]) -> dict[str, Any]:
         stated = load_function("yaml.unmarshal")(text)
     except (BuiltinError, UnsupportedError) as error:
         raise _Fault(f"the METADATA block is not YAML: {error}") from error
-    except BudgetExceededError as error:
+    except (BudgetExceededError, RecursionError) as error:
         raise _Fault("the METADATA block has too large values, or takes too long to read") from error
     if not isinstance(stated, dict):
         raise _Fault(f"the METADATA block is {_described(stated)}: write lines such as `title: ...`")

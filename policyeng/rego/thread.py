@@ -270,21 +270,24 @@ class Thread:
             if isinstance(error, BudgetExceededError):
                 self.steps.restart()
                 self.globals["TICK"] = self.steps.tick
-            raise self._located(error) from error
+            raise self._located(error, str(error)) from error
         except RecursionError as error:
-            raise EvaluationError("eval_budget_error", "the evaluation is nested too deeply") from error
+            raise self._located(error, "the evaluation, or one of its values, is nested too deeply") from error
 
-    def _located(self, error: Value) -> EvaluationError:
+    def _located(self, error: BaseException, message: str) -> EvaluationError:
         """Return an error with the name of its builtin and the place in the policy."""
         found = _place(error, self.globals)
-        message = error.describe(self._names) if isinstance(error, runtime.ConflictError) else str(error)
+        code = getattr(error, "code", BudgetExceededError.code)
+        if isinstance(error, runtime.ConflictError):
+            message = error.describe(self._names)
         if found is None:
-            return EvaluationError(error.code, message)
+            return EvaluationError(code, message)
         file, line = found.tb_frame.f_code.co_filename, found.tb_lineno
-        if isinstance(error, BuiltinError) and (name := self._builtin_at(found)):
-            message = f"{name}: {message.removeprefix(f'{name}: ')}"
+        is_of_builtin = isinstance(error, (BuiltinError, UnsupportedError))
+        if is_of_builtin and (name := self._builtin_at(found)) and not message.startswith(name):
+            message = f"{name}: {message}"
         text = linecache.getline(file, line).strip()
-        return EvaluationError(error.code, message, self._names.get(file, file), line, text)
+        return EvaluationError(code, message, self._names.get(file, file), line, text)
 
     def _builtin_at(self, place: TracebackType) -> str:
         """Return the builtin that was called at a place of compiled code; nothing if it may be one of several."""

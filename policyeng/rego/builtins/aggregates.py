@@ -12,7 +12,6 @@ from policyeng.rego.builtins.registry import (
     check_array,
     check_integer,
     check_set,
-    too_deep,
     wrong_element,
     wrong_type,
 )
@@ -77,10 +76,7 @@ def _list_members(collection: Value) -> list[Value]:
     if type(collection) is list:
         return collection
     if type(collection) is set:
-        try:
-            return charged(members(collection))
-        except RecursionError:
-            raise too_deep() from None
+        return charged(members(collection))
     raise wrong_type(1, collection, "set", "array")
 
 
@@ -108,21 +104,15 @@ def _pick(pick: Callable[..., Value], collection: Value) -> Value:
     kinds = set(map(type, found))
     if kinds <= {str} or kinds <= {int}:
         return pick(found)
-    try:
-        # Of equal numbers (1 and 1.0) OPA takes the last, Python the first.
-        return pick(reversed(found), key=sort_key)
-    except RecursionError:
-        raise too_deep() from None
+    # Of equal numbers (1 and 1.0) OPA takes the last, Python the first.
+    return pick(reversed(found), key=sort_key)
 
 
 @builtin("sort")
 def sort_members(collection: Value) -> Value:
     """Return the members of a collection as an array in their order."""
     if type(collection) is list:
-        try:
-            return charged(sort_values(collection))
-        except RecursionError:
-            raise too_deep() from None
+        return charged(sort_values(collection))
     return _list_members(collection)
 
 
@@ -214,9 +204,6 @@ def _list_sets(collection: Value) -> list[set[Value]]:
     keys = check_set(1, collection)
     found = [key.value for key in keys if type(key) is ValueKey and type(key.value) is set]
     if len(found) < len(keys):
-        try:
-            # OPA reports the first in the order of the members.
-            check_set(1, members(keys)[0])
-        except RecursionError:
-            raise too_deep() from None
+        # OPA reports the first in the order of the members.
+        check_set(1, members(keys)[0])
     return found

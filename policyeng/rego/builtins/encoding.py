@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import base64
 import codecs
-import json
 import re
-from collections.abc import Callable
-from typing import NoReturn
 from urllib.parse import quote_plus, unquote_to_bytes
 
 from policyeng.rego.budget import charge, charged
 from policyeng.rego.builtins import yaml_values
-from policyeng.rego.builtins.go_text import UrlError, parse_url, to_value, write_json
+from policyeng.rego.builtins.go_text import InvalidJsonError, UrlError, parse_url, read_json, skip_space, to_value
 from policyeng.rego.builtins.registry import (
     BuiltinError,
     OperandError,
     builtin,
     check_object,
     check_string,
-    too_deep,
     wrong_type,
 )
 from policyeng.rego.numbers import read_number
-from policyeng.rego.values import UNDEFINED, Value, from_key, members, ordered_keys, to_json, to_text
+from policyeng.rego.values import UNDEFINED, Value, from_key, members, ordered_keys, to_json, to_text, write_json
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _BASE64_URL = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
@@ -88,10 +83,10 @@ def marshal_json_with_options(value: Value, options: Value) -> Value:
 @builtin("json.unmarshal")
 def unmarshal_json(text: Value) -> Value:
     """Read a value from JSON."""
-    value, end = _read_json(charged(check_string(1, text)), read_number)
+    value, end = read_json(charged(check_string(1, text)), read_number)
     while True:
         # OPA takes what follows for nothing where it is a null.
-        end = _skip_space(text, end)
+        end = skip_space(text, end)
         if end == len(text) or text.startswith("null", end):
             return value
         raise BuiltinError(f"invalid character {text[end]!r} after top-level value")
@@ -103,8 +98,8 @@ def is_valid_json(text: Value) -> Value:
     if type(text) is not str:
         return False
     try:
-        return _skip_space(text, _read_json(text, len)[1]) == len(text)
-    except _InvalidJsonError:
+        return skip_space(text, read_json(text, len)[1]) == len(text)
+    except InvalidJsonError:
         return False
 
 
@@ -168,13 +163,21 @@ def encode_base64_url_without_padding(text: Value) -> Value:
 @builtin("base64url.decode")
 def decode_base64_url(text: Value) -> Value:
     """Decode a string from Base64 for URLs; the padding may be absent."""
-    check_string(1, text)
+    return charged(decode_utf8(read_base64_url(check_string(1, text))))
+
+
+def read_base64_url(text: str) -> bytes:
+    """Return the bytes of a text in Base64 for URLs; the padding may be absent.
+
+    Raises:
+        BuiltinError: it is not valid.
+    """
     if not text.endswith("="):
         rest = len(text.encode()) % 4
         if rest == 1:
             raise BuiltinError(f"illegal base64url string: {text}")
         text += "=" * (-rest % 4)
-    return charged(decode_utf8(_decode_base64(text, _BASE64_URL)))
+    return _decode_base64(text, _BASE64_URL)
 
 
 @builtin("hex.encode")
@@ -265,40 +268,6 @@ def is_valid_uri(text: Value) -> Value:
     except UrlError:
         return False
     return True
-
-
-class _InvalidJsonError(BuiltinError):
-    """A text that is not JSON."""
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"invalid character {name[0]!r} looking for beginning of value")
-
-
-def _read_json(text: str, number: Callable[[str], Value]) -> tuple[Value, int]:
-    decoder = json.JSONDecoder(parse_int=number, parse_float=number, parse_constant=_refuse_constant)
-    try:
-        value, end = decoder.raw_decode(text, _skip_space(text, 0))
-    except ValueError as error:
-        raise _InvalidJsonError(str(error)) from None
-    except RecursionError:
-        raise too_deep() from None
-    return _replace_surrogates(value) if "\\u" in text else value, end
-
-
-def _skip_space(text: str, start: int) -> int:
-    return len(text) - len(text[start:].lstrip(" \t\n\r"))
-
-
-def _replace_surrogates(value: Value) -> Value:
-    kind = type(value)
-    if kind is str:
-        return _SURROGATES.sub("\ufffd", value)
-    if kind is list:
-        return [_replace_surrogates(item) for item in value]
-    if kind is dict:
-        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
-    return value
 
 
 def _decode_base64(text: str, alphabet: re.Pattern[str]) -> bytes:

@@ -1,22 +1,24 @@
-"""Text and URLs as Go reads and writes them: JSON, base64, strings of bytes, and `net/url`."""
+"""JSON and URLs as Go reads them."""
 
 from __future__ import annotations
 
-import base64
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv6Address
+from typing import NoReturn
 
-from policyeng.rego import values
-from policyeng.rego.builtins.registry import BuiltinError, too_deep
+from policyeng.rego.builtins.registry import BuiltinError
 from policyeng.rego.numbers import parse_number
 from policyeng.rego.values import Value
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+class InvalidJsonError(BuiltinError):
+    """A text that is not JSON."""
 
 
 def to_value(text: str) -> str:
@@ -24,86 +26,63 @@ def to_value(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def from_bytes(content: bytes) -> str:
+def _from_bytes(content: bytes) -> str:
     """Return bytes as a string, with those that are not UTF-8 as lone surrogates."""
     return content.decode("utf-8", "surrogateescape")
 
 
-def to_bytes(text: str) -> bytes:
-    """Return the bytes of a string."""
+def _to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _refuse_constant(name: str) -> Value:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"invalid character {name[0]!r} looking for beginning of value")
-
-
-_DECODER = json.JSONDecoder(parse_float=parse_number, parse_int=parse_number, parse_constant=_refuse_constant)
 
 
 def parse_json(text: str) -> Value:
     """Read a JSON document.
 
     Raises:
-        BuiltinError: it is not valid.
+        InvalidJsonError: it is not valid.
     """
-    try:
-        value = _DECODER.decode(to_value(text))
-    except ValueError as error:
-        raise BuiltinError(f"invalid JSON: {error}") from None
-    except RecursionError:
-        raise too_deep() from None
-    return _replace_surrogates(value) if _ESCAPED_SURROGATE.search(text) else value
-
-
-def _replace_surrogates(value: Value) -> Value:
-    if type(value) is str:
-        return to_value(value)
-    if type(value) is list:
-        return [_replace_surrogates(item) for item in value]
-    if type(value) is dict:
-        return {to_value(key): _replace_surrogates(item) for key, item in value.items()}
+    value, end = read_json(text, parse_number)
+    if skip_space(text, end) < len(text):
+        raise InvalidJsonError(f"invalid character {text[end]!r} after top-level value")
     return value
 
 
-def write_json(value: Value, newline: str = "", indent: str = "") -> str:
-    """Write a value as Go does; without a newline, on one line.
+def read_json(text: str, number: Callable[[str], Value]) -> tuple[Value, int]:
+    """Read the JSON document that a text begins with; return it, and where it ends.
+
+    Args:
+        text: what is read.
+        number: what reads numbers.
 
     Raises:
-        UnsupportedError: it is nested too deeply.
+        InvalidJsonError: it is not valid.
     """
+    decoder = json.JSONDecoder(parse_int=number, parse_float=number, parse_constant=_refuse_constant)
     try:
-        return values.write_json(value, newline, indent)
-    except RecursionError:
-        raise too_deep() from None
+        value, end = decoder.raw_decode(text, skip_space(text, 0))
+    except ValueError as error:
+        raise InvalidJsonError(f"invalid JSON: {error}") from None
+    return _replace_surrogates(value) if "\\u" in text else value, end
 
 
-def decode_base64(text: str, *, url: bool = False) -> bytes:
-    """Decode base64 with padding; line ends in it are ignored, as Go does.
-
-    Raises:
-        BuiltinError: it is not valid.
-    """
-    plain = text.replace("\r", "").replace("\n", "")
-    if url:
-        plain = plain.translate({ord("-"): "+", ord("_"): "/", ord("+"): "-", ord("/"): "-"})
-    if not _BASE64.fullmatch(plain):
-        raise BuiltinError("illegal base64 data")
-    return base64.b64decode(plain)
+def skip_space(text: str, start: int) -> int:
+    """Return where the space of JSON at a place of a text ends."""
+    return len(text) - len(text[start:].lstrip(" \t\n\r"))
 
 
-def decode_base64url(text: str) -> bytes:
-    """Decode base64 of the alphabet for URLs, with or without padding.
-
-    Raises:
-        BuiltinError: it is not valid.
-    """
-    if not text.endswith("="):
-        missing = -len(to_bytes(text)) % 4
-        if missing == 3:
-            raise BuiltinError(f"illegal base64url string: {to_value(text)}")
-        text += "=" * missing
-    return decode_base64(text, url=True)
+def _replace_surrogates(value: Value) -> Value:
+    kind = type(value)
+    if kind is str:
+        return to_value(value)
+    if kind is list:
+        return [_replace_surrogates(item) for item in value]
+    if kind is dict:
+        return {to_value(key): _replace_surrogates(item) for key, item in value.items()}
+    return value
 
 
 _PLAIN = "A-Za-z0-9"
@@ -155,7 +134,7 @@ class Url:
     @property
     def escaped_path(self) -> str:
         """The path as it is written."""
-        if self.raw_path and _VALID_PATH.fullmatch(to_bytes(self.raw_path)) and _unescape(self.raw_path) == self.path:
+        if self.raw_path and _VALID_PATH.fullmatch(_to_bytes(self.raw_path)) and _unescape(self.raw_path) == self.path:
             return self.raw_path
         return "*" if self.path == "*" else _escape(_PATH, self.path)
 
@@ -163,7 +142,7 @@ class Url:
     def escaped_fragment(self) -> str:
         """The fragment as it is written."""
         raw = self.raw_fragment
-        if raw and _VALID_FRAGMENT.fullmatch(to_bytes(raw)) and _unescape(raw) == self.fragment:
+        if raw and _VALID_FRAGMENT.fullmatch(_to_bytes(raw)) and _unescape(raw) == self.fragment:
             return raw
         return _escape(_FRAGMENT, self.fragment)
 
@@ -323,16 +302,16 @@ def _parse_literal(host: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    content = to_bytes(text)
+    content = _to_bytes(text)
     if b"%" not in content:
         return text
     if content.count(b"%") != len(_ESCAPE.findall(content)):
         raise UrlError("invalid URL escape")
-    return from_bytes(_ESCAPE.sub(lambda found: bytes([int(found[0][1:], 16)]), content))
+    return _from_bytes(_ESCAPE.sub(lambda found: bytes([int(found[0][1:], 16)]), content))
 
 
 def _unescape_host(text: str) -> str:
-    content = to_bytes(text)
+    content = _to_bytes(text)
     for found in _ESCAPE.findall(content):
         if int(found[1:], 16) < 0x80 and found != b"%25":
             raise UrlError("invalid URL escape")
@@ -343,7 +322,7 @@ def _unescape_host(text: str) -> str:
 
 
 def _unescape_zone(text: str) -> str:
-    content = to_bytes(text)
+    content = _to_bytes(text)
     for found in _ESCAPE.findall(content):
         byte = bytes([int(found[1:], 16)])
         if found != b"%25" and byte != b" " and _HOST.match(byte):
@@ -354,4 +333,4 @@ def _unescape_zone(text: str) -> str:
 
 
 def _escape(special: re.Pattern[bytes], text: str) -> str:
-    return from_bytes(special.sub(lambda found: b"%%%02X" % found[0][0], to_bytes(text)))
+    return _from_bytes(special.sub(lambda found: b"%%%02X" % found[0][0], _to_bytes(text)))

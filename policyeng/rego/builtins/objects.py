@@ -11,7 +11,6 @@ from policyeng.rego.builtins.registry import (
     builtin,
     check_array,
     check_object,
-    too_deep,
     wrong_element,
     wrong_type,
 )
@@ -207,17 +206,14 @@ def get_value(container: Value, path: Value, default: Value) -> Value:
         check_object(1, container)
     if type(path) is str:
         return container.get(path, default)
-    try:
-        if type(path) is not list:
-            return container.get(to_key(path), default)
-        found = container
-        for part in path:
-            is_name = type(found) is dict and type(part) is str
-            found = found.get(part, UNDEFINED) if is_name else _get_part(found, part)
-            if found is UNDEFINED:
-                return default
-    except RecursionError:
-        raise too_deep() from None
+    if type(path) is not list:
+        return container.get(to_key(path), default)
+    found = container
+    for part in path:
+        is_name = type(found) is dict and type(part) is str
+        found = found.get(part, UNDEFINED) if is_name else _get_part(found, part)
+        if found is UNDEFINED:
+            return default
     return found
 
 
@@ -257,10 +253,7 @@ def filter_keys(container: Value, keys: Value) -> Value:
 
 def _list_keys(keys: Value) -> Value:
     if type(keys) is list:
-        try:
-            return make_set(keys)
-        except RecursionError:
-            raise too_deep() from None
+        return make_set(keys)
     if type(keys) is set or type(keys) is dict:
         return keys
     raise wrong_type(2, keys, "object", "set", "array")
@@ -273,10 +266,7 @@ def merge(left: Value, right: Value) -> Value:
     check_object(2, right)
     charge(len(left))
     merged = dict(left)
-    try:
-        _merge(merged, right, set())
-    except RecursionError:
-        raise too_deep() from None
+    _merge(merged, right, set())
     return merged
 
 
@@ -288,11 +278,8 @@ def merge_all(containers: Value) -> Value:
         raise wrong_element(1, containers, wrong, "object")
     merged: _Keys = {}
     copies: set[int] = set()
-    try:
-        for one in containers:
-            _merge(merged, one, copies)
-    except RecursionError:
-        raise too_deep() from None
+    for one in containers:
+        _merge(merged, one, copies)
     return merged
 
 
@@ -314,13 +301,10 @@ def _merge(target: _Keys, source: _Keys, copies: set[int]) -> None:
 def check_subset(whole: Value, part: Value) -> Value:
     """Check that what is in one collection is in another; in objects values are compared so, too."""
     kind, other = type(whole), type(part)
-    try:
-        if kind is other and kind in (dict, set, list):
-            return _contains(whole, part)
-        if kind is list and other is set:
-            return _contains_members(whole, part)
-    except RecursionError:
-        raise too_deep() from None
+    if kind is other and kind in (dict, set, list):
+        return _contains(whole, part)
+    if kind is list and other is set:
+        return _contains_members(whole, part)
     raise OperandError("both arguments object.subset must be of the same type or array and set")
 
 
@@ -358,10 +342,7 @@ def _contains_members(whole: list[Value], part: set[Value]) -> bool:
 def filter_paths(container: Value, paths: Value) -> Value:
     """Return what is at paths."""
     check_object(1, container)
-    try:
-        return _filter(container, _make_tree(paths))
-    except RecursionError:
-        raise too_deep() from None
+    return _filter(container, _make_tree(paths))
 
 
 def _filter(value: Value, tree: _Keys | None) -> Value:
@@ -381,10 +362,7 @@ def _filter(value: Value, tree: _Keys | None) -> Value:
 def remove_paths(container: Value, paths: Value) -> Value:
     """Return what is not at paths."""
     check_object(1, container)
-    try:
-        return _remove(container, _make_tree(paths))
-    except RecursionError:
-        raise too_deep() from None
+    return _remove(container, _make_tree(paths))
 
 
 def _remove(value: Value, tree: _Keys) -> Value:
@@ -446,14 +424,11 @@ def apply_patch(document: Value, operations: Value) -> Value:
     """Apply the operations of a JSON patch."""
     check_array(2, operations)
     tree = EditTree(document)
-    try:
-        for operation in operations:
-            if type(operation) is not dict:
-                raise BuiltinError("must be an array of JSON-Patch objects, but at least one element is not an object")
-            _apply(tree, operation)
-        return tree.render()
-    except RecursionError:
-        raise too_deep() from None
+    for operation in operations:
+        if type(operation) is not dict:
+            raise BuiltinError("must be an array of JSON-Patch objects, but at least one element is not an object")
+        _apply(tree, operation)
+    return tree.render()
 
 
 def _apply(tree: EditTree, operation: _Keys) -> None:

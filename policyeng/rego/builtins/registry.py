@@ -137,8 +137,3 @@ def check_set(position: int, value: Value) -> set[Value]:
     if type(value) is not set:
         raise wrong_type(position, value, "set")
     return value
-
-
-def too_deep() -> UnsupportedError:
-    """Return the error for a value that is nested too deeply to be walked."""
-    return UnsupportedError("the value is nested too deeply")

@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import NoReturn
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.go_text import Url, UrlError, parse_json, parse_url, resolve_url, to_value, write_json
+from policyeng.rego.builtins.go_text import Url, UrlError, parse_json, parse_url, resolve_url, to_value
 from policyeng.rego.builtins.registry import BuiltinError, UnsupportedError, builtin
 from policyeng.rego.builtins.schema_formats import FORMATS, compile_pattern
 from policyeng.rego.numbers import from_fraction, to_fraction
-from policyeng.rego.values import Value, is_number, number_text, to_json
+from policyeng.rego.values import Value, is_number, number_text, to_json, write_json
 
 _TYPES = ("array", "boolean", "integer", "number", "null", "object", "string")
 _NAMES = {type(None): "null", bool: "boolean", str: "string", list: "array", dict: "object"}
@@ -99,8 +99,6 @@ def match_schema(document: Value, schema: Value) -> Value:
         _validate(compiled, content, result, _ROOT)
     except _SchemaError as error:
         raise BuiltinError(str(error)) from None
-    except RecursionError:
-        raise UnsupportedError("the schema or the document is nested too deeply") from None
     return [not result.errors, result.errors]
 
 
@@ -123,10 +121,7 @@ def _read_text(value: Value) -> str:
 
 @lru_cache(_MOST_COMPILED)
 def _compile(text: str) -> _Schema:
-    try:
-        return _Compiler(parse_json(text)).root
-    except RecursionError:
-        raise UnsupportedError("the schema is nested too deeply") from None
+    return _Compiler(parse_json(text)).root
 
 
 def _parse_reference(text: str) -> Url:

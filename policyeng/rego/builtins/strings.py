@@ -19,7 +19,6 @@ from policyeng.rego.builtins.registry import (
     check_number,
     check_object,
     check_string,
-    too_deep,
     wrong_element,
     wrong_type,
 )
@@ -116,10 +115,7 @@ def _list_strings(position: int, collection: list[Value] | set[Value]) -> list[s
 
 
 def _list_members(collection: list[Value] | set[Value]) -> list[Value]:
-    try:
-        return collection if type(collection) is list else members(collection)  # type: ignore[arg-type]  # it is a set
-    except RecursionError:
-        raise too_deep() from None
+    return collection if type(collection) is list else members(collection)  # type: ignore[arg-type]  # it is a set
 
 
 def _match_any(texts: list[str], prefixes: list[str]) -> bool:
@@ -335,10 +331,7 @@ def format_values(text: Value, values: Value) -> Value:
     if type(text) is not str or type(values) is not list:
         check_string(1, text)
         check_array(2, values)
-    try:
-        return format_text(text, values)
-    except RecursionError:
-        raise too_deep() from None
+    return format_text(text, values)
 
 
 @builtin("internal.template_string")
@@ -368,10 +361,7 @@ def _show_part(part: Value) -> list[str]:
     if kind is str:
         return [part]
     if kind is set:
-        try:
-            return [one if type(one) is str else to_text(one) for one in members(part)] or ["<undefined>"]
-        except RecursionError:
-            raise too_deep() from None
+        return [one if type(one) is str else to_text(one) for one in members(part)] or ["<undefined>"]
     if part is None or kind is bool or is_number(part):
         return [to_text(part)]
     raise BuiltinError(f"illegal argument type: {type_name(part)}")

@@ -6,7 +6,8 @@ import hmac
 from functools import partial
 from typing import NamedTuple
 
-from policyeng.rego.builtins.go_text import decode_base64url, from_bytes, parse_json
+from policyeng.rego.builtins.encoding import decode_utf8, read_base64_url
+from policyeng.rego.builtins.go_text import parse_json
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_string
 from policyeng.rego.values import Value
 
@@ -38,15 +39,15 @@ def decode_token(text: Value) -> Value:
     """Return the header, the payload and the signature of a token, without verifying it."""
     while True:
         token = _split(text)
-        header = _parse_object(from_bytes(decode_base64url(token.header)))
+        header = _parse_object(decode_utf8(read_base64_url(token.header)))
         if "enc" in header:
             raise BuiltinError("JWT is a JWE object, which is not supported")
-        payload = from_bytes(decode_base64url(token.payload))
+        payload = decode_utf8(read_base64_url(token.payload))
         kind = header.get("cty", "")
         if type(kind) is not str:
             raise BuiltinError("cty: must be a string")
         if kind != _NESTED:
-            return [header, _parse_object(payload), decode_base64url(token.signature).hex()]
+            return [header, _parse_object(payload), read_base64_url(token.signature).hex()]
         text = payload.strip("\"'")
 
 
@@ -55,7 +56,7 @@ def _verify(size: int, text: Value, secret: Value) -> bool:
     check_string(1, text)
     key = check_string(2, secret).encode()
     token = _split(text)
-    signature = decode_base64url(token.signature)
+    signature = read_base64_url(token.signature)
     content = f"{token.header}.{token.payload}".encode()
     return hmac.compare_digest(hmac.digest(key, content, f"sha{size}"), signature)
 

@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from policyeng.rego.budget import charged
-from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
+from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, wrong_type
 from policyeng.rego.numbers import read_number
 from policyeng.rego.runtime import is_member, is_pair
 from policyeng.rego.values import Value, equal, is_less, is_number, make_set, members
@@ -74,10 +74,7 @@ def cast_array(value: Value) -> Value:
         return value
     if type(value) is not set:
         raise wrong_type(1, value, "array", "set")
-    try:
-        return charged(members(value))
-    except RecursionError:
-        raise too_deep() from None
+    return charged(members(value))
 
 
 @builtin("cast_set")
@@ -87,10 +84,7 @@ def cast_set(value: Value) -> Value:
         return value
     if type(value) is not list:
         raise wrong_type(1, value, "array", "set")
-    try:
-        return charged(make_set(value))
-    except RecursionError:
-        raise too_deep() from None
+    return charged(make_set(value))
 
 
 builtin("equal")(equal)

@@ -15,7 +15,7 @@ from math import isfinite
 import yaml
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.registry import BuiltinError, UnsupportedError, too_deep
+from policyeng.rego.builtins.registry import BuiltinError, UnsupportedError
 from policyeng.rego.values import Value
 
 _PARSER: type = getattr(yaml, "CLoader", yaml.Loader)
@@ -68,7 +68,7 @@ def read(text: str) -> Value:
 
     Raises:
         InvalidYamlError: OPA does not take it for YAML.
-        UnsupportedError: it is nested too deeply, or has a tag of a time.
+        UnsupportedError: it has a tag of a time.
     """
     try:
         node = _compose(text)
@@ -78,8 +78,6 @@ def read(text: str) -> Value:
         return _to_json(_Decoder().decode(node))
     except yaml.YAMLError as error:
         raise InvalidYamlError(f"yaml: {getattr(error, 'problem', None) or error}") from None
-    except RecursionError:
-        raise too_deep() from None
 
 
 def write(json_text: str) -> str:
@@ -87,7 +85,6 @@ def write(json_text: str) -> str:
 
     Raises:
         BuiltinError: it has what YAML has not.
-        UnsupportedError: it is nested too deeply.
     """
     stream = StringIO()
     emitter = _Emitter(stream)
@@ -102,8 +99,6 @@ def write(json_text: str) -> str:
         emitter.emit(yaml.DocumentEndEvent(explicit=False))
     except yaml.YAMLError as error:
         raise BuiltinError(f"yaml: {getattr(error, 'problem', None) or error}") from None
-    except RecursionError:
-        raise too_deep() from None
     return stream.getvalue()
 
 
