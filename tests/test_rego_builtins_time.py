@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.rego.builtins import UnsupportedError, load_function
-from policyeng.rego.values import Value
+from policyeng.rego.builtins import OperandError, UnsupportedError, load_function
+from policyeng.rego.values import Value, is_number
 from tests.effort import effort
 from tests.rego_oracle import Call, call_ours, find_differences, wrong_operands
 
@@ -140,6 +140,8 @@ AMOUNTS: list[Value] = [
     None,
     1e3,
 ]
+FAR = [amount for amount in AMOUNTS if is_number(amount) and abs(amount) > 1 << 31]
+NEAR = [amount for amount in AMOUNTS if amount not in FAR]
 NO_MOMENTS: list[Value] = [
     None,
     True,
@@ -301,9 +303,16 @@ def test_times_are_those_of_opa(opa: Path) -> None:
     for _ in range(effort(150, 2000)):
         cases += [("time.format", [moment(draw)]), ("time.format", [[draw.randint(0, LARGEST), "UTC", layout(draw)]])]
         cases += [(f"time.{name}", [moment(draw)]) for name in ("date", "clock", "weekday")]
-        amounts = [draw.choice([draw.choice(AMOUNTS), draw.randint(-300, 300)]) for _ in range(3)]
+        amounts = [draw.choice([draw.choice(NEAR), draw.randint(-300, 300)]) for _ in range(3)]
         cases += [("time.add_date", [moment(draw), *amounts]), ("time.diff", [moment(draw), moment(draw)])]
     assert find_differences(opa, cases) == []
+
+
+def test_dates_where_the_calendar_of_go_wraps_around_are_refused() -> None:
+    """OPA has a time for some of them, which means nothing."""
+    for amount in FAR:
+        with pytest.raises((UnsupportedError, OperandError)):
+            load_function("time.add_date")(0, amount, 0, 0)
 
 
 def test_texts_are_read_as_by_opa(opa: Path) -> None:

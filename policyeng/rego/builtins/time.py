@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap, monthrange
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -28,8 +29,8 @@ _DAY = 86400
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _EPOCH = datetime(1970, 1, 1)  # times of a zone's `fromutc` have no offset of their own
 _EPOCH_DAY = _EPOCH.toordinal()
-#: Seconds from where Go's calendar begins, in March of a year long before, until 1970.
-_ABSOLUTE = (292277022400 * 146097 // 400 + 306) * _DAY + 62135596800
+#: Years, months or days from which on the calendar of Go may wrap around.
+_FAR = 1 << 31
 _OUTSIDE = "time outside of valid range"
 
 _RFC3339 = "2006-01-02T15:04:05Z07:00"
@@ -169,8 +170,9 @@ def add_to_date(moment: Value, years: Value, months: Value, days: Value) -> Valu
     time = _read(moment)
     added = (check_integer(2, years), check_integer(3, months), check_integer(4, days))
     day, seconds = time.local
-    year, month, number = (_wrap(one + more) for one, more in zip((day.year, day.month, day.day), added, strict=True))
-    local = _unix(year, month, number, seconds)
+    if max(map(abs, added)) > _FAR:
+        raise UnsupportedError("a date so far away is not supported")
+    local = _unix(day.year + added[0], day.month + added[1], day.day + added[2], seconds)
     _check_range(local * _SECOND, 2 * _DAY * _SECOND)
     unix = local - _offset(time.zone, local - _offset(time.zone, local))
     return _check_range(unix * _SECOND + time.nanoseconds)
@@ -186,7 +188,7 @@ def get_difference(left: Value, right: Value) -> Value:
     start, end = first.local[0], second.local[0]
     parts = [end.year - start.year, end.month - start.month, end.day - start.day]
     parts += [one - other for one, other in zip(second.clock, first.clock, strict=True)]
-    sizes = (0, 12, _days_in(start.month, start.year), 24, 60, 60)
+    sizes = (0, 12, monthrange(start.year, start.month)[1], 24, 60, 60)
     for place in range(5, 0, -1):
         if parts[place] < 0:
             parts[place] += sizes[place]
@@ -264,29 +266,18 @@ def _check_range(nanoseconds: int, tolerance: int = 0) -> int:
     return nanoseconds
 
 
-def _wrap(number: int) -> int:
-    """Return the integer of 64 bits that Go computes."""
-    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
 def _unix(year: int, month: int, day: int, seconds: int) -> int:
-    """Return the seconds since 1970 of a date, whose month and day may be beyond their range."""
-    carry, month = divmod(_wrap(month - 1), 12)
-    year = _wrap(year + carry)
-    early = month < 2
-    # As Go: years begin in March, far in the past, and everything wraps.
-    century, rest = divmod((year - early + 292277022400) % (1 << 64), 100)
-    days = (146097 * century) % (1 << 64) // 4 + 1461 * rest // 4
-    days += ((month + 1 + 12 * early) * 979 - 2919 >> 5) + day - 1
-    return _wrap(days * _DAY + seconds - _ABSOLUTE)
+    """Return the seconds since 1970 of a date, whose month and day may be beyond their range.
 
-
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
-def _days_in(month: int, year: int) -> int:
-    return 30 + (month + month // 8) % 2 - (2 - _is_leap(year) if month == 2 else 0)
+    Raises:
+        BuiltinError: 64 bits have no nanoseconds for it.
+    """
+    carry, month = divmod(month - 1, 12)
+    try:
+        days = date(year + carry, month + 1, 1).toordinal() - _EPOCH_DAY
+    except (ValueError, OverflowError):
+        raise BuiltinError(_OUTSIDE) from None
+    return (days + day - 1) * _DAY + seconds
 
 
 def _format(time: _Time, layout: str) -> str:
@@ -525,14 +516,14 @@ def _finish(parsing: _Parsing) -> int:
         hour = 0
     year, month, day = parsing.year, parsing.month, parsing.day
     if parsing.year_day >= 0:
-        if not 1 <= parsing.year_day <= 365 + _is_leap(year):
+        if not 1 <= parsing.year_day <= 365 + isleap(year):
             raise BuiltinError("parsing time: day-of-year out of range")
-        found = date(2000 + (not _is_leap(year)), 1, 1) + timedelta(parsing.year_day - 1)
+        found = date(2000 + (not isleap(year)), 1, 1) + timedelta(parsing.year_day - 1)
         if month not in (-1, found.month) or day not in (-1, found.day):
             raise BuiltinError("parsing time: day-of-year does not match the date")
         month, day = found.month, found.day
     month, day = max(month, 1), 1 if day < 0 else day
-    if not 1 <= day <= _days_in(month, year):
+    if not 1 <= day <= monthrange(year, month)[1]:
         raise BuiltinError("parsing time: day out of range")
     unix = _unix(year, month, day, hour * 3600 + parsing.minute * 60 + parsing.second)
     if not parsing.utc and parsing.offset != -1:
