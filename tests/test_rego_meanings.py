@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -293,6 +294,19 @@ PARTS = {
     "a query of a package with errors next to it": is_value(1, "q := 1", _A, _B, query="data.a.a.r"),
 }
 
+#: Texts that YAML takes for times, and some that it does not.
+_TIMES = [
+    *("2020-01-01", "2020-1-2", "0001-01-01", "2020-01-01T10:00:00Z", "2020-01-01t1:2:3Z", "2020-01-01 10:00:00"),
+    *("2020-01-01 1:0:0.120", "2020-01-01T10:00:00.1234567891Z", "2020-01-01T10:00:00+01:00"),
+    *("2020-01-01T10:00:00-00:00", "2020-01-01T10:00:00.000Z", "2020-01-01T10:00:00-05:30"),
+    *("2020-02-30", "2020-01-01T10:00:00", "2020-01-01 10:00:00Z"),
+]
+_TIMES_READ = [
+    *("2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z", "0001-01-01T00:00:00Z", "2020-01-01T10:00:00Z"),
+    *("2020-01-01T01:02:03Z", "2020-01-01T10:00:00Z", "2020-01-01T01:00:00.12Z", "2020-01-01T10:00:00.123456789Z"),
+    *("2020-01-01T10:00:00+01:00", "2020-01-01T10:00:00Z", "2020-01-01T10:00:00Z", "2020-01-01T10:00:00-05:30"),
+]
+
 #: What `rego.metadata` returns, and blocks that are refused.
 ANNOTATIONS = {
     "the fields of a rule": means(
@@ -309,6 +323,22 @@ ANNOTATIONS = {
             "scope": "rule",
             "title": "x",
         },
+    ),
+    "times": means(
+        "# METADATA\n# custom:\n"
+        + "".join(f"#   t{place:02}: {text}\n" for place, text in enumerate(_TIMES))
+        + "q := [rego.metadata.rule().custom[k] | some k in object.keys(rego.metadata.rule().custom)]\n"
+        f'r := [x | some t in {json.dumps(_TIMES[:12])}; x := yaml.unmarshal(concat("", ["!!timestamp ", t]))]\n'
+        f"s := [x | some t in {json.dumps(_TIMES)}; x := yaml.unmarshal(t)]",
+        q=[*_TIMES_READ, *_TIMES[12:]],
+        r=_TIMES_READ,
+        s=_TIMES,
+    ),
+    "flags of YAML 1.1": means(
+        "# METADATA\n# entrypoint: yes\nq := rego.metadata.chain()[1].annotations\n"
+        "# METADATA\n# title: x\n# entrypoint: Off\nr := rego.metadata.rule()",
+        q={"entrypoint": True, "scope": "document"},
+        r={"scope": "rule", "title": "x"},
     ),
     "no annotation": means("q := rego.metadata.rule()\nr := rego.metadata.chain()", q={}, r=[{"path": ["p", "r"]}]),
     "a chain": means(
@@ -409,6 +439,8 @@ ANNOTATIONS = {
     "a title that is no text": fails("rego_parse_error", "# METADATA\n# title: {a: 1}\nq := 1"),
     "organizations that are no list": fails("rego_parse_error", "# METADATA\n# organizations: x\nq := 1"),
     "a related resource without a URL": fails("rego_parse_error", "# METADATA\n# related_resources: [{}]\nq := 1"),
+    "a related resource that is no URL": fails("rego_parse_error", '# METADATA\n# related_resources: ["::a"]\nq := 1'),
+    "a flag that is no boolean": fails("rego_parse_error", "# METADATA\n# entrypoint: 'x'\nq := 1"),
     "an author without a name": fails("rego_parse_error", '# METADATA\n# authors: [""]\nq := 1'),
     "custom that is no mapping": fails("rego_parse_error", "# METADATA\n# custom: x\nq := 1"),
 }

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from policyeng.rego.budget import BudgetExceededError
-from policyeng.rego.builtins import BuiltinError, UnsupportedError, load_function
+from policyeng.rego.builtins import BuiltinError, UnsupportedError
 from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.lexer import PARSE_ERROR, Comment
 from policyeng.rego.syntax import Import, Module, Node, Number, Ref, Rule, Scalar, Var, constant_names, root_name
 from policyeng.rego.values import Value, is_number, number_text, to_text, type_name
 
 _PLACES = {"rule": "rule", "document": "rule", "package": "package", "subpackages": "package"}
+#: A flag may be written as in YAML 1.1.
+_OLD_WORDS = {"y": True, "yes": True, "on": True, "n": False, "no": False, "off": False}
 _SCOPES = "`rule`, `document`, `package` or `subpackages`"
 Path = tuple[str, ...]
 
@@ -179,8 +181,10 @@ def _read(comments: list[Comment]) -> dict[str, Any]:
     text = "".join(f"{comment.text.removeprefix(' ')}\n" for comment in comments)
     if not text.strip():
         raise _Fault("the METADATA block is empty: its lines must follow `# METADATA` without a blank line")
+    from policyeng.rego.builtins import yaml_values  # loads a parser of YAML
+
     try:
-        stated = load_function("yaml.unmarshal")(text)
+        stated = yaml_values.read(text, has_times=True)
     except (BuiltinError, UnsupportedError) as error:
         raise _Fault(f"the METADATA block is not YAML: {error}") from error
     except (BudgetExceededError, RecursionError) as error:
@@ -208,6 +212,8 @@ def _text(name: str, value: Value) -> str:
 
 
 def _flag(name: str, value: Value) -> bool:
+    if isinstance(value, str) and value.lower() in _OLD_WORDS:
+        return _OLD_WORDS[value.lower()]
     if not isinstance(value, bool):
         raise _Fault(f"`{name}` in the METADATA block is {_described(value)}: it must be `true` or `false`")
     return value
@@ -243,6 +249,12 @@ def _resource(name: str, value: Value) -> dict[str, str]:
         raise _Fault(
             f"an entry of `{name}` in the METADATA block has no `ref`: write a URL, or `ref` and `description`"
         )
+    from policyeng.rego.builtins import go_text  # few modules have one
+
+    try:
+        go_text.parse_url(found["ref"])
+    except go_text.UrlError as error:
+        raise _Fault(f"`{found['ref']}` in `{name}` in the METADATA block is not a URL: {error}") from error
     return found
 
 

@@ -15,7 +15,7 @@ from math import isfinite
 import yaml
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.registry import BuiltinError, UnsupportedError
+from policyeng.rego.builtins.registry import BuiltinError
 from policyeng.rego.values import Value
 
 _PARSER: type = getattr(yaml, "CLoader", yaml.Loader)
@@ -37,6 +37,7 @@ _PREFIXED = re.compile(r"0(?:b([+-]?[01]+)|o([+-]?[0-7]+))")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?", re.DOTALL)
+_CLOCK = re.compile(r"([0-9:]+)(?:[.,]([0-9]+))?(Z|[+-][0-9:]+)?")
 #: An escape of JSON that go-yaml does not know.
 _SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
 #: Beyond so many digits a number is a float in any case.
@@ -63,18 +64,21 @@ class _YamlNode:
         return self.alias.short_tag if self.alias else self.tag
 
 
-def read(text: str) -> Value:
+def read(text: str, *, has_times: bool = False) -> Value:
     """Read the first document of a text; the others have to be well-formed.
+
+    Args:
+        text: what is read.
+        has_times: read a date without quotes as a time, as in annotations; to `yaml.unmarshal` it is a text.
 
     Raises:
         InvalidYamlError: OPA does not take it for YAML.
-        UnsupportedError: it has a tag of a time.
     """
     try:
         node = _compose(text)
         if node is None:
             return None
-        _normalize(node, set())
+        _normalize(node, set(), has_times=has_times)
         return _to_json(_Decoder().decode(node))
     except yaml.YAMLError as error:
         raise InvalidYamlError(f"yaml: {getattr(error, 'problem', None) or error}") from None
@@ -229,18 +233,18 @@ def _is_timestamp(text: str) -> bool:
     )
 
 
-def _normalize(node: _YamlNode, seen: set[_YamlNode]) -> None:
+def _normalize(node: _YamlNode, seen: set[_YamlNode], *, has_times: bool) -> None:
     """Do to a document what OPA does before it is decoded."""
     if node in seen:
         return
     seen.add(node)
-    if node.kind == "scalar" and node.tag == "!!timestamp" and not node.tagged and not node.quoted:
+    if not has_times and node.tag == "!!timestamp" and not node.tagged and not node.quoted:
         node.tag = "!!str"
     if node.kind == "map":
         _collapse_merges(node)
         _drop_duplicates(node)
     for child in node.children:
-        _normalize(child, seen)
+        _normalize(child, seen, has_times=has_times)
 
 
 def _pairs(node: _YamlNode) -> Iterator[tuple[_YamlNode, _YamlNode]]:
@@ -428,8 +432,18 @@ def _to_json(value: Value) -> Value:
         # Go writes such a float with its fewest digits and zeros.
         return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
     if kind is _Timestamp:
-        raise UnsupportedError(f"the tag !!timestamp is not supported: {value}")
+        return _write_time(value)
     return value
+
+
+def _write_time(text: str) -> str:
+    """Return a timestamp of YAML as Go writes it in JSON, where the zone of the machine is UTC."""
+    date, _, clock = text.replace("t", "T").replace(" ", "T", 1).partition("T")
+    parts = _CLOCK.fullmatch(clock or "0:0:0")
+    zone = parts[3] if parts and parts[3] and parts[3][1:] != "00:00" else "Z"
+    time = ":".join(part.zfill(2) for part in parts[1].split(":")) if parts else ""
+    fraction = ((parts[2] if parts else None) or "")[:9].rstrip("0")
+    return f"{'-'.join(part.zfill(2) for part in date.split('-'))}T{time}{fraction and '.'}{fraction}{zone}"
 
 
 def _key_text(key: Value) -> str | None:
