@@ -18,7 +18,7 @@ import pytest
 
 from policyeng import cli
 from policyeng.rego.compiled import Compiled
-from policyeng.rego.linking import Linked
+from policyeng.rego.linked import Linked
 from policyeng.server.options import Route
 from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write

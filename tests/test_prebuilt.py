@@ -18,7 +18,7 @@ from policyeng import cache, evaluate, prebuilt, rego
 from policyeng.bundle import Bundle, analysis, assembling, files, load_bundle, loader, rego_trees
 from policyeng.engines import embedded
 from policyeng.models import Evaluation
-from policyeng.rego import linking
+from policyeng.rego import linked, linking
 from policyeng.sources import load_snapshot
 from tests.bundles import deny_when, snapshot, workspace, write
 from tests.bundles import rego as policy
@@ -125,7 +125,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     count(assembling, "bundle_of")
     count(linking, "link")
     count(rego_trees, "tree_of")
-    count(linking.Linked, "compile_handled")
+    count(linked.Linked, "compile_handled")
     return found
 
 

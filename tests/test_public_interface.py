@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import grimp
 import pytest
 
 import policyeng
@@ -104,3 +105,15 @@ def test_an_exemption_has_times_with_a_zone() -> None:
     assert Exemption.model_validate(texts).created_at == datetime(2026, 1, 1, tzinfo=UTC)
     with pytest.raises(TypeError, match="a datetime with a zone"):
         make(**texts)
+
+
+def test_modules_of_rego_need_each_other_in_no_circle() -> None:
+    """Not for types alone, either, which contracts on imports leave out; and they need nothing else of policyeng."""
+    graph = grimp.build_graph("policyeng", exclude_type_checking_imports=False, cache_dir=None)
+    modules = {name for name in graph.modules if name.startswith("policyeng.rego.")}
+    circles = []
+    for name in modules:
+        needed = graph.find_modules_directly_imported_by(name)
+        assert needed <= modules | {"policyeng.rego"}, name
+        circles += [(name, other) for other in needed if graph.chain_exists(importer=other, imported=name)]
+    assert circles == []

@@ -18,7 +18,7 @@ from policyeng.rego.compiled import Compiled
 from policyeng.rego.compiler import Compiler, _Writer
 from policyeng.rego.decided_results import DecidedResult, HandledThread
 from policyeng.rego.errors import ModuleText
-from policyeng.rego.linking import Linked
+from policyeng.rego.linked import Linked
 from policyeng.rego.marker_handling import HandledCompiler, _HandledWriter
 from policyeng.rego.markers import Cause, Undecided
 from policyeng.rego.parser import parse_query

@@ -20,7 +20,7 @@ from policyeng.rego.values import UNDEFINED, Value
 if TYPE_CHECKING:
     from policyeng.rego.clock_thread import ClockThread
     from policyeng.rego.decided_results import DecidedResult, HandledThread, MarkedThread
-    from policyeng.rego.linking import Linked
+    from policyeng.rego.linked import Linked
     from policyeng.rego.syntax import Body, Module
 
 
