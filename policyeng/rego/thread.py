@@ -284,7 +284,7 @@ class Thread:
             return EvaluationError(code, message)
         file, line = found.tb_frame.f_code.co_filename, found.tb_lineno
         is_of_builtin = isinstance(error, (BuiltinError, UnsupportedError))
-        if is_of_builtin and (name := self._builtin_at(found)) and not message.startswith(name):
+        if is_of_builtin and (name := self._builtin_at(found)) and not message.startswith((f"{name}: ", f"{name} ")):
             message = f"{name}: {message}"
         text = linecache.getline(file, line).strip()
         return EvaluationError(code, message, self._names.get(file, file), line, text)
