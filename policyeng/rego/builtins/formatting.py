@@ -365,7 +365,7 @@ def _format_float(value: float, verb: str, flags: _Flags) -> str:
     precision = flags.precision
     if precision is None and style in "feE":
         precision = 6
-    shown = _write_float(abs(value), style, precision)
+    shown = write_float(abs(value), style, precision)
     if flags.sharp and verb != "b":
         shown = _keep_zeros(shown, style, precision)
     is_negative = str(value).startswith("-")
@@ -375,7 +375,7 @@ def _format_float(value: float, verb: str, flags: _Flags) -> str:
     return _pad(sign + shown, flags)
 
 
-def _write_float(value: float, style: str, precision: int | None) -> str:
+def write_float(value: float, style: str, precision: int | None) -> str:
     """Write a float that is not negative as `strconv.FormatFloat`."""
     if style in "xX":
         shown = _write_hexadecimal(value, precision)

@@ -60,7 +60,48 @@ _CHUNK = re.compile(
     r"January|Jan(?![a-z])|Monday|Mon(?![a-z])|MST|0[1-6]|002|15|1|2006|2|_2(?!006)|__2|3|4|5|PM|pm"
     r"|[-Z]07(?:0000|:00:00|00|:00)?|[.,](?:0+|9+)(?![0-9])"
 )
-_FRACTION = re.compile(r"[.,][0-9]+")
+_RUNS = re.compile(" +|[^ ]+")
+#: What reads each part of a layout; a part that begins with a zero takes two digits.
+_NUMBER, _OPTIONAL_FRACTION = "([0-9]{1,2}+)", "([.,][0-9]++)?+"
+_ZONE_OFFSET = "[+-](?:0++(?![0-9])|0*+(?:[1-9]|1[0-9]|2[0-3])(?![0-9]))"
+_PARTS = {
+    **dict.fromkeys(("1", "2", "15", "3", "4", "5"), _NUMBER),
+    **dict.fromkeys(("01", "02", "03", "04", "05"), "([0-9]{2})"),
+    "2006": "([0-9]{4})",
+    "06": "([0-9]{2}|[+-][0-9])",
+    "_2": f" ?+{_NUMBER}",
+    "__2": " {0,2}+([0-9]{1,3}+)",
+    "002": "([0-9]{3})",
+    "PM": "([AP]M)",
+    "pm": "([ap]m)",
+    "January": f"(?i:({'|'.join(_MONTHS)}))",
+    "Jan": f"(?i:({'|'.join(_SHORT_MONTHS)}))",
+    "Monday": f"(?i:({'|'.join(_DAYS)}))",
+    "Mon": f"(?i:({'|'.join(_SHORT_DAYS)}))",
+    "MST": (
+        f"((?>UTC|ChST|MeST|GMT(?:{_ZONE_OFFSET})?|(?=.{{3}}){_ZONE_OFFSET}"
+        "|(?:[A-Z]{4}T|[A-Z]{3}T|WITA|[A-Z]{3})(?![A-Z])))"
+    ),
+}
+#: Parts that are read to the same place, and the largest number of each.
+_SAME_PARTS = {"01": "1", "02": "2", "_2": "2", "__2": "002", "03": "15", "3": "15", "04": "4", "05": "5"}
+_SAME_PARTS |= {"January": "Jan", "Monday": "Mon", "pm": "PM"}
+_LARGEST_NUMBERS = {
+    "1": 12,
+    "01": 12,
+    "2": 99,
+    "_2": 99,
+    "02": 99,
+    "15": 23,
+    "3": 12,
+    "03": 12,
+    "4": 59,
+    "04": 59,
+    "5": 59,
+    "05": 59,
+}
+#: An offset that Go takes for none.
+_NO_OFFSET = -1
 _DURATION_PART = re.compile(r"(?!\Z)([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
 _EXTENDED_DURATION = re.compile(r"([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)")
 _EXTENDED_PART = re.compile(r"(?<![0-9.])([0-9.]+)(ms|us|µs|ns|[a-z])")
@@ -342,228 +383,103 @@ def _format_fraction(nanoseconds: int, chunk: str) -> str:
     return f"{chunk[0]}{digits}" if digits else ""
 
 
-class _Parsing:
-    """A text that is being read with a layout."""
-
-    def __init__(self, text: str) -> None:
-        self.rest = text
-        self.year = self.hour = self.minute = self.second = self.nanoseconds = 0
-        self.month = self.day = self.year_day = -1
-        self.afternoon: bool | None = None
-        self.utc = False
-        #: Go's word for none.
-        self.offset = -1
-
-    def skip(self, prefix: str) -> None:
-        """Skip text of the layout; runs of spaces are the same."""
-        while prefix:
-            if prefix[0] == " ":
-                if self.rest and self.rest[0] != " ":
-                    raise _refusal()
-                prefix, self.rest = prefix.lstrip(" "), self.rest.lstrip(" ")
-                continue
-            plain = prefix.partition(" ")[0]
-            if not self.rest.startswith(plain):
-                raise _refusal()
-            prefix, self.rest = prefix[len(plain) :], self.rest[len(plain) :]
-
-    def take(self, count: int) -> str:
-        """Take so many characters."""
-        if len(self.rest) < count:
-            raise _refusal()
-        taken, self.rest = self.rest[:count], self.rest[count:]
-        return taken
-
-    def take_digits(self, least: int, most: int) -> int:
-        """Take a number with so many digits."""
-        count = 0
-        while count < most and self.rest[count : count + 1] in _DIGITS:
-            count += 1
-        if count < least:
-            raise _refusal()
-        return int(self.take(count))
-
-    def take_number(self, chunk: str, largest: int) -> int:
-        """Take a number of one or two digits; of two where the layout has a zero."""
-        number = self.take_digits(1 + chunk.startswith("0"), 2)
-        if number > largest:
-            raise BuiltinError(f"parsing time: {number} out of range")
-        return number
-
-    def take_name(self, names: tuple[str, ...]) -> int:
-        """Take one of several names and return its place; letters of ASCII are the same in both cases."""
-        for index, name in enumerate(names):
-            start = self.rest[: len(name)]
-            if start.isascii() and start.lower() == name.lower():
-                self.rest = self.rest[len(name) :]
-                return index
-        raise _refusal()
-
-    def take_fraction(self, count: int) -> int:
-        """Take a separator and digits, and return nanoseconds."""
-        taken = self.take(count)
-        if taken[0] not in ".,":
-            raise _refusal()
-        digits = taken[1:10]
-        return _read_signed(digits) * int(10 ** (9 - len(digits)))
-
-    def take_offset(self, chunk: str) -> None:
-        """Take the offset of a zone."""
-        if chunk[0] == "Z" and self.rest.startswith("Z"):
-            self.rest, self.utc = self.rest[1:], True
-            return
-        taken = self.take(len(chunk))
-        sign, digits = taken[0], taken[1:]
-        numbers = []
-        for place in range(1, len(chunk)):
-            if chunk[place] == ":":
-                if digits[place - 1] != ":":
-                    raise _refusal()
-            elif digits[place - 1] not in _DIGITS:
-                raise _refusal()
-            else:
-                numbers.append(digits[place - 1])
-        hours, minutes, seconds = (int("".join(numbers[at : at + 2]) or "0") for at in (0, 2, 4))
-        if sign not in ("+", "-") or hours > 24 or minutes > 60 or seconds > 60:
-            raise BuiltinError("parsing time: time zone offset out of range")
-        offset = (hours * 60 + minutes) * 60 + seconds
-        self.offset = -offset if sign == "-" else offset
-
-    def take_zone(self) -> None:
-        """Take the abbreviation of a zone, whose offset is not known."""
-        if self.rest.startswith("UTC"):
-            self.rest, self.utc = self.rest[3:], True
-        else:
-            self.take(_zone_length(self.rest))
+@lru_cache(maxsize=256)
+def _reader(layout: str) -> tuple[re.Pattern[str], list[str]]:
+    """Return what reads a text with a layout, and the part of the layout for each of its groups."""
+    charge(8 * len(layout))
+    chunks = list(_CHUNK.finditer(layout))
+    pattern, parts, place = "", [], 0
+    for index, found in enumerate(chunks):
+        chunk = found[0]
+        pattern += _literal(layout[place : found.start()]) + (_PARTS.get(chunk) or _read_part(chunk))
+        parts.append(chunk)
+        place = found.end()
+        if chunk in ("5", "05") and not (index + 1 < len(chunks) and chunks[index + 1][0][0] in ".,"):
+            pattern += _OPTIONAL_FRACTION
+            parts.append(".9")
+    # Nothing that is read repeats in two ways, so reading takes linear time.
+    return re.compile(pattern + _literal(layout[place:]), re.ASCII | re.DOTALL), parts
 
 
-#: Digits, and what is not a text at all is none.
-_DIGITS = frozenset("0123456789")
+def _literal(text: str) -> str:
+    """Return what reads text of a layout; runs of spaces are the same, and may be absent at the end."""
+    return "".join(r"(?: ++|\Z)" if run[0] == " " else re.escape(run) for run in _RUNS.findall(text))
 
 
-def _refusal() -> BuiltinError:
-    return BuiltinError("parsing time: cannot parse the text with the layout")
+def _read_part(chunk: str) -> str:
+    """Return what reads the offset of a zone or a fraction of a second."""
+    if chunk[0] in "-Z":
+        offset = "[+-]" + re.sub("[0-9]", "[0-9]", chunk[1:])
+        return f"(Z|{offset})" if chunk[0] == "Z" else f"({offset})"
+    count = (len(chunk) - 1) & 0xFFF
+    if chunk[1] == "9" or not count:
+        return _OPTIONAL_FRACTION if count else "([.,])"
+    digits = min(count, 9)
+    return f"([.,](?:[0-9]{{{digits}}}|[+-][0-9]{{{digits - 1}}})).{{{count - digits}}}"
 
 
 def _parse(layout: str, text: str) -> int:
     """Parse a time as Go does where the local zone is UTC."""
-    parsing = _Parsing(text)
-    place = 0
-    chunks = list(_CHUNK.finditer(layout))
-    for index, found in enumerate(chunks):
-        parsing.skip(layout[place : found.start()])
-        place = found.end()
-        following = chunks[index + 1][0] if index + 1 < len(chunks) else ""
-        _take_chunk(parsing, found[0], following)
-    parsing.skip(layout[place:])
-    if parsing.rest:
-        raise BuiltinError("parsing time: extra text")
-    return _finish(parsing)
+    reader, parts = _reader(layout)
+    read = reader.fullmatch(text)
+    if read is None:
+        raise BuiltinError("parsing time: cannot parse the text with the layout")
+    numbers = {"2006": 0, "1": -1, "2": -1, "002": -1, "15": 0, "4": 0, "5": 0, ".": 0}
+    afternoon: bool | None = None
+    is_utc, offset = False, 0
+    for part, word in zip(parts, read.groups(), strict=True):
+        name = _SAME_PARTS.get(part, part)
+        if word is None or name == "Mon":
+            continue
+        if name in numbers:
+            numbers[name] = int(word)
+            if numbers[name] > _LARGEST_NUMBERS.get(part, 9999):
+                raise BuiltinError(f"parsing time: {word} out of range")
+        elif name == "06":
+            numbers["2006"] = int(word) + (1900 if int(word) >= 69 else 2000)
+        elif name == "Jan":
+            numbers["1"] = _SHORT_MONTHS.index(word[:3].capitalize()) + 1
+        elif name == "PM":
+            afternoon = word in ("PM", "pm") or bool(afternoon)
+        elif word in ("Z", "UTC"):
+            is_utc = True
+        elif part[0] in "-Z":
+            offset = _read_offset(word)
+        elif part[0] in ".,":
+            digits = word[1:10]
+            numbers["."] = int(digits) * 10 ** (9 - len(digits)) if digits.strip("+-") else 0
+    return _finish(numbers, afternoon, 0 if is_utc or offset == _NO_OFFSET else offset)
 
 
-def _take_chunk(parsing: _Parsing, chunk: str, following: str) -> None:
-    if chunk == "06":
-        year = _read_signed(parsing.take(2))
-        parsing.year = year + (1900 if year >= 69 else 2000)
-    elif chunk == "2006":
-        if parsing.rest[:1] not in _DIGITS:
-            raise _refusal()
-        parsing.year = _read_signed(parsing.take(4))
-    elif chunk in ("Jan", "January"):
-        parsing.month = parsing.take_name(_SHORT_MONTHS if chunk == "Jan" else _MONTHS) + 1
-    elif chunk in ("1", "01"):
-        parsing.month = parsing.take_number(chunk, 12)
-        if parsing.month == 0:
-            raise BuiltinError("parsing time: month out of range")
-    elif chunk in ("Mon", "Monday"):
-        parsing.take_name(_SHORT_DAYS if chunk == "Mon" else _DAYS)
-    elif chunk in ("2", "_2", "02"):
-        parsing.rest = parsing.rest.removeprefix(" ") if chunk == "_2" else parsing.rest
-        parsing.day = parsing.take_number(chunk, 99)
-    elif chunk in ("__2", "002"):
-        if chunk == "__2":
-            parsing.rest = parsing.rest.removeprefix(" ").removeprefix(" ")
-        parsing.year_day = parsing.take_digits(3 if chunk == "002" else 1, 3)
-    elif chunk in ("15", "3", "03"):
-        parsing.hour = parsing.take_number(chunk, 23 if chunk == "15" else 12)
-    elif chunk in ("4", "04"):
-        parsing.minute = parsing.take_number(chunk, 59)
-    elif chunk in ("5", "05"):
-        parsing.second = parsing.take_number(chunk, 59)
-        found = _FRACTION.match(parsing.rest)
-        if found and following[:1] not in (".", ","):
-            parsing.nanoseconds = parsing.take_fraction(found.end())
-    elif chunk in ("PM", "pm"):
-        word = parsing.take(2)
-        if word not in (chunk, f"{'A' if chunk == 'PM' else 'a'}{chunk[1]}"):
-            raise _refusal()
-        parsing.afternoon = word == chunk or bool(parsing.afternoon)
-    elif chunk == "MST":
-        parsing.take_zone()
-    elif chunk[0] in "-Z":
-        parsing.take_offset(chunk)
-    elif chunk[1] == "0":
-        parsing.nanoseconds = parsing.take_fraction(1 + (len(chunk) - 1 & 0xFFF))
-    elif found := _FRACTION.match(parsing.rest):
-        parsing.nanoseconds = parsing.take_fraction(found.end())
+def _read_offset(word: str) -> int:
+    digits = word[1:].replace(":", "").ljust(6, "0")
+    hours, minutes, seconds = (int(digits[start : start + 2]) for start in (0, 2, 4))
+    if hours > 24 or minutes > 60 or seconds > 60:
+        raise BuiltinError("parsing time: time zone offset out of range")
+    offset = (hours * 60 + minutes) * 60 + seconds
+    return -offset if word[0] == "-" else offset
 
 
-def _finish(parsing: _Parsing) -> int:
-    hour = parsing.hour
-    if parsing.afternoon and hour < 12:
+def _finish(numbers: dict[str, int], afternoon: bool | None, offset: int) -> int:
+    year, month, day, year_day, hour = (numbers[part] for part in ("2006", "1", "2", "002", "15"))
+    if afternoon and hour < 12:
         hour += 12
-    elif parsing.afternoon is False and hour == 12:
+    elif afternoon is False and hour == 12:
         hour = 0
-    year, month, day = parsing.year, parsing.month, parsing.day
-    if parsing.year_day >= 0:
-        if not 1 <= parsing.year_day <= 365 + isleap(year):
+    if month == 0:
+        raise BuiltinError("parsing time: month out of range")
+    if year_day >= 0:
+        if not 1 <= year_day <= 365 + isleap(year):
             raise BuiltinError("parsing time: day-of-year out of range")
-        found = date(2000 + (not isleap(year)), 1, 1) + timedelta(parsing.year_day - 1)
+        found = date(2000 + (not isleap(year)), 1, 1) + timedelta(year_day - 1)
         if month not in (-1, found.month) or day not in (-1, found.day):
             raise BuiltinError("parsing time: day-of-year does not match the date")
         month, day = found.month, found.day
     month, day = max(month, 1), 1 if day < 0 else day
     if not 1 <= day <= monthrange(year, month)[1]:
         raise BuiltinError("parsing time: day out of range")
-    unix = _unix(year, month, day, hour * 3600 + parsing.minute * 60 + parsing.second)
-    if not parsing.utc and parsing.offset != -1:
-        unix -= parsing.offset
-    return unix * _SECOND + parsing.nanoseconds
-
-
-def _read_signed(text: str) -> int:
-    """Read a number that may have a sign."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not set(digits) <= _DIGITS:
-        raise _refusal()
-    number = int(digits or "0")
-    return -number if text[:1] == "-" else number
-
-
-def _zone_length(text: str) -> int:
-    """Return how many characters of a text are the abbreviation of a zone."""
-    if len(text.encode()) < 3:
-        raise _refusal()
-    if text[:4] in ("ChST", "MeST"):
-        return 4
-    if text.startswith("GMT"):
-        return 3 + _signed_offset_length(text[3:])
-    if text[0] in "+-":
-        length = _signed_offset_length(text)
-        if not length:
-            raise _refusal()
-        return length
-    count = len(text[:6]) - len(text[:6].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-    if count == 3 or (count == 5 and text[4] == "T") or (count == 4 and (text[3] == "T" or text[:4] == "WITA")):
-        return count
-    raise _refusal()
-
-
-def _signed_offset_length(text: str) -> int:
-    found = re.match("[+-]([0-9]+)", text)
-    if found is None or len(found[1].lstrip("0")) > 2 or int(found[1].lstrip("0") or "0") > 23:
-        return 0
-    return found.end()
+    unix = _unix(year, month, day, hour * 3600 + numbers["4"] * 60 + numbers["5"])
+    return (unix - offset) * _SECOND + numbers["."]
 
 
 def _to_hours(digits: str, unit: str) -> str:

@@ -15,6 +15,7 @@ from math import isfinite
 import yaml
 
 from policyeng.rego.budget import charge
+from policyeng.rego.builtins.formatting import write_float
 from policyeng.rego.builtins.registry import BuiltinError
 from policyeng.rego.values import Value
 
@@ -464,17 +465,9 @@ def _float_text(number: float, bits: int) -> str:
         number = _narrow(number)
     if not isfinite(number):
         return ".inf" if number > 0 else "-.inf"
-    scientific = repr(number)
     if bits == 32:
-        scientific = next(text for digits in range(9) if _narrow(float(text := f"{number:.{digits}e}")) == number)
-    sign, digits, exponent = _split_float(scientific)
-    if exponent < -4 or exponent >= 6:
-        tail = f".{digits[1:]}" if len(digits) > 1 else ""
-        return f"{sign}{digits[0]}{tail}e{'-' if exponent < 0 else '+'}{abs(exponent):02}"
-    if exponent < 0:
-        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
-    padded = digits.ljust(exponent + 1, "0")
-    return f"{sign}{padded[: exponent + 1]}{'.' if len(padded) > exponent + 1 else ''}{padded[exponent + 1 :]}"
+        number = next(near for digits in range(9) if _narrow(near := float(f"{number:.{digits}e}")) == number)
+    return f"{'-' if str(number).startswith('-') else ''}{write_float(abs(number), 'g', None)}"
 
 
 def _narrow(number: float) -> float:
@@ -483,16 +476,6 @@ def _narrow(number: float) -> float:
         return float(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError:
         return float("inf") if number > 0 else float("-inf")
-
-
-def _split_float(text: str) -> tuple[str, str, int]:
-    """Return the sign, the digits without zeros around them, and the exponent of the first."""
-    sign = "-" if text.startswith("-") else ""
-    mantissa, _, exponent = text.lstrip("-").partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    place = len(whole) - 1 + int(exponent or 0) - (len(whole + fraction) - len(digits))
-    return (sign, digits.rstrip("0"), place) if digits else (sign, "0", 0)
 
 
 _SPECIAL = re.compile("[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
