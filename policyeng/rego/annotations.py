@@ -60,6 +60,7 @@ class Annotations:
         self._rules: dict[int, list[Annotation]] = {}
         self._packages: dict[Path, Annotation] = {}
         self._paths: dict[Path, Annotation] = {}
+        self._has_schemas = False
         for module in modules:
             self._add(module)
 
@@ -84,6 +85,20 @@ class Annotations:
         found = found or [{"path": list(path)}]
         return found + [{"path": list(each.path), "annotations": each.fields} for each in around if each is not None]
 
+    def schemas(self, module: Module, rule: Rule, first: Rule) -> list[Value]:
+        """Return the schemas that describe documents for a rule: of what it is in, then its own; see `chain`."""
+        if not self._has_schemas:
+            return []
+        package = _package_of(module)
+        blocks = [self._paths.get(package[:count]) for count in range(1, len(package) + 1)]
+        blocks += [
+            self._packages.get(package),
+            self._paths.get(_path_of(module, first)),
+            *self._rules.get(id(rule), []),
+        ]
+        found = [schema for block in blocks if block is not None for schema in block.fields.get("schemas", ())]
+        return [schema for schema in found if "definition" in schema]
+
     def _add(self, module: Module) -> None:
         blocks = list(_blocks_of(module))
         if not blocks:
@@ -104,6 +119,7 @@ class Annotations:
 
     def _attach(self, module: Module, found: Annotation, node: Node | None) -> None:
         is_entrypoint = found.fields.get("entrypoint", False)
+        self._has_schemas = self._has_schemas or "schemas" in found.fields
         kind = "rule" if isinstance(node, Rule) else "import" if isinstance(node, Import) else "package"
         default = {"rule": "document" if is_entrypoint else "rule", "package": "package"}.get(kind, "")
         scope = found.scope = found.fields.setdefault("scope", default if node is not None else "")

@@ -49,6 +49,7 @@ from policyeng.rego.syntax import (
     results_of,
     root_name,
 )
+from policyeng.rego.values import Value
 
 COMPILE_ERROR = "rego_compile_error"
 TYPE_ERROR = "rego_type_error"
@@ -63,12 +64,14 @@ class Branch:
 
     Attributes:
         value: None for a member of a set.
+        schemas: those in annotations that describe what it reads.
     """
 
     value: Term | None
     body: Body
     start: int
     end: int
+    schemas: list[Value] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -286,7 +289,8 @@ class _Resolver:
                 path += [self.head_part(term, scope, support) for term in head.ref.path]
                 key = self.head_term(head.key, scope, support)
             value = self.head_term(current.head.value, scope, support)
-            branches.append(Branch(value, _append(body, support), current.start, current.end))
+            schemas = self.annotations.schemas(self.module, current, rule) if self.annotations is not None else []
+            branches.append(Branch(value, _append(body, support), current.start, current.end, schemas))
             unused -= in_head | {name for name, entry in scope.names.items() if entry.uses > 1}
             current = current.otherwise
         if self.strict and not rule.default:

@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 
 from policyeng.rego import types
 from policyeng.rego.budget import compile_at
-from policyeng.rego.builtins import signatures
+from policyeng.rego.builtins import UnsupportedError, signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import TYPE_ERROR, Branch, Definition, operator_name
@@ -54,6 +54,7 @@ from policyeng.rego.types import (
     Union,
     is_unknown,
 )
+from policyeng.rego.values import sort_key
 
 _ROOTS = frozenset(("data", "input"))
 _DATA = (STRING.rank, "data")
@@ -155,7 +156,7 @@ class _TypeChecker:
 
     def check_branch(self, definition: Definition, branch: Branch) -> None:
         before = len(self.faults)
-        scope = _TypeScope(self.scope)
+        scope = _TypeScope(self.scope, self.tree_of(branch) if branch.schemas else None)
         self.check_body(scope, branch.body)
         key = None if definition.key is None else self.capture(scope, definition.key)
         value = None if branch.value is None else self.capture(scope, branch.value)
@@ -186,6 +187,20 @@ class _TypeChecker:
             found = UNKNOWN if UNKNOWN in (found, part_type) else types.object_((), (part_type, found))
         if found != UNKNOWN:
             self.tree.insert(tuple(ground), found)
+
+    def tree_of(self, branch: Branch) -> Tree:
+        """Return the types that schemas in annotations give to documents in a body of a rule."""
+        from policyeng.rego.builtins.schemas import SchemaError
+        from policyeng.rego.schema_types import put_schema  # few modules have schemas
+
+        tree = Tree()
+        for schema in branch.schemas:
+            path = [sort_key(part) for part in schema["path"]]
+            try:
+                put_schema(tree, path, schema["definition"])
+            except (SchemaError, UnsupportedError) as error:
+                self.fail(branch.start, f"unable to read the schema of {schema['path'][0]}: {error}")
+        return tree
 
     # Bodies.
 

@@ -35,12 +35,12 @@ _SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-6, 1e21
 _MANTISSA = 1 << 64
 
 
-class _SchemaError(Exception):
+class SchemaError(Exception):
     """A schema that is not valid."""
 
 
 @dataclass
-class _Schema:
+class Schema:
     """A schema whose keywords are read.
 
     Attributes:
@@ -54,14 +54,14 @@ class _Schema:
 
     draft: int
     passes: bool | None = None
-    target: _Schema | None = None
+    target: Schema | None = None
     types: list[str] = field(default_factory=list)
-    properties: dict[str, _Schema] = field(default_factory=dict)
-    patterns: list[tuple[Callable[[str], object], _Schema]] = field(default_factory=list)
-    dependencies: dict[str, list[str] | _Schema] = field(default_factory=dict)
-    items: list[_Schema] = field(default_factory=list)
+    properties: dict[str, Schema] = field(default_factory=dict)
+    patterns: list[tuple[Callable[[str], object], Schema]] = field(default_factory=list)
+    dependencies: dict[str, list[str] | Schema] = field(default_factory=dict)
+    items: list[Schema] = field(default_factory=list)
     same_items: bool = False
-    additional: dict[str, bool | _Schema] = field(default_factory=dict)
+    additional: dict[str, bool | Schema] = field(default_factory=dict)
     numbers: dict[str, Fraction] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     pattern: Callable[[str], object] | None = None
@@ -71,16 +71,16 @@ class _Schema:
     unique: bool = False
     constant: str | None = None
     values: list[str] | None = None
-    schemas: dict[str, _Schema] = field(default_factory=dict)
-    choices: dict[str, list[_Schema]] = field(default_factory=dict)
+    schemas: dict[str, Schema] = field(default_factory=dict)
+    choices: dict[str, list[Schema]] = field(default_factory=dict)
 
 
 @builtin("json.verify_schema")
 def verify_schema(schema: Value) -> Value:
     """Return whether a value is a schema, and why it is not."""
     try:
-        _compile(_read_text(schema))
-    except _SchemaError as error:
+        compile_schema(schema)
+    except SchemaError as error:
         return [False, f"jsonschema: {error}"]
     return [True, None]
 
@@ -94,17 +94,27 @@ def match_schema(document: Value, schema: Value) -> Value:
         else:
             _check_kind(document)
             content = to_json(document)
-        compiled = _compile(_read_text(schema))
+        compiled = compile_schema(schema)
         result = _Result()
         _validate(compiled, content, result, _ROOT)
-    except _SchemaError as error:
+    except SchemaError as error:
         raise BuiltinError(str(error)) from None
     return [not result.errors, result.errors]
 
 
+def compile_schema(schema: Value) -> Schema:
+    """Return a schema with its keywords.
+
+    Raises:
+        SchemaError: it is none.
+        UnsupportedError: it refers to a schema elsewhere.
+    """
+    return _compile(_read_text(schema))
+
+
 def _check_kind(value: Value) -> None:
     if type(value) not in {dict, list}:
-        raise _SchemaError("wrong type, expected string or object")
+        raise SchemaError("wrong type, expected string or object")
 
 
 def _read_text(value: Value) -> str:
@@ -113,14 +123,14 @@ def _read_text(value: Value) -> str:
         try:
             parse_json(value)
         except BuiltinError:
-            raise _SchemaError("invalid JSON string") from None
+            raise SchemaError("invalid JSON string") from None
         return value
     _check_kind(value)
     return write_json(value)
 
 
 @lru_cache(_MOST_COMPILED)
-def _compile(text: str) -> _Schema:
+def _compile(text: str) -> Schema:
     return _Compiler(parse_json(text)).root
 
 
@@ -132,7 +142,7 @@ def _parse_reference(text: str) -> Url:
 
 
 def _refuse_type(expected: str, given: str) -> NoReturn:
-    raise _SchemaError(f"Invalid type. Expected: {expected}, given: {given}")
+    raise SchemaError(f"Invalid type. Expected: {expected}, given: {given}")
 
 
 class _Compiler:
@@ -140,7 +150,7 @@ class _Compiler:
 
     def __init__(self, document: Value) -> None:
         self._documents: dict[str, tuple[Value, int | None]] = {}
-        self._targets: dict[str, _Schema] = {}
+        self._targets: dict[str, Schema] = {}
         self._draft = self._find_draft(document)
         self._collect(document, Url())
         self._documents[""] = document, self._draft
@@ -150,11 +160,11 @@ class _Compiler:
         if type(document) is bool:
             return None
         if type(document) is not dict:
-            raise _SchemaError("schema is invalid")
+            raise SchemaError("schema is invalid")
         if "$schema" not in document:
             return None
         if type(document["$schema"]) is not str:
-            raise _SchemaError("$schema must be of type string")
+            raise SchemaError("$schema must be of type string")
         return _DRAFTS.get(str(_parse_reference(document["$schema"])))
 
     def _collect(self, document: Value, base: Url) -> None:
@@ -168,7 +178,7 @@ class _Compiler:
         if type(identifier) is str:
             base = resolve_url(_without_fragment(base), _parse_reference(identifier))
             if str(base) in self._documents:
-                raise _SchemaError(f'Reference already exists: "{base}"')
+                raise SchemaError(f'Reference already exists: "{base}"')
             self._documents[str(base)] = document, self._draft
         if type(document.get("$ref")) is str:
             document["$ref"] = str(resolve_url(_without_fragment(base), _parse_reference(document["$ref"])))
@@ -192,19 +202,19 @@ class _Compiler:
             return found
         if url.scheme == "file" or (url.scheme and url.host):
             raise UnsupportedError(f"a schema with the remote reference {to_value(reference)!r} is not supported")
-        raise _SchemaError(f"Reference {reference} must be canonical")
+        raise SchemaError(f"Reference {reference} must be canonical")
 
-    def _read(self, document: Value, draft: int) -> _Schema:
-        schema = _Schema(draft)
+    def _read(self, document: Value, draft: int) -> Schema:
+        schema = Schema(draft)
         self._fill(document, schema)
         return schema
 
-    def _fill(self, document: Value, schema: _Schema) -> None:
+    def _fill(self, document: Value, schema: Schema) -> None:
         if schema.draft >= _DRAFT_6 and type(document) is bool:
             schema.passes = document
             return
         if type(document) is not dict:
-            raise _SchemaError("Expected: Valid Schema, given: Invalid JSON")
+            raise SchemaError("Expected: Valid Schema, given: Invalid JSON")
         old = schema.draft == _DRAFT_4 or (schema.draft == _HYBRID and "id" in document)
         identifier = _get_text(document, "id" if old else "$id")
         if identifier is not None:
@@ -230,17 +240,17 @@ class _Compiler:
         _read_sizes(document, schema, "Items", ordered=False)
         self._read_common_keywords(document, schema)
 
-    def _read_target(self, reference: str, draft: int) -> _Schema:
-        target = _Schema(draft)
+    def _read_target(self, reference: str, draft: int) -> Schema:
+        target = Schema(draft)
         self._targets[reference] = target
         document, own = self._find(reference)
         if type(document) not in {bool, dict}:
-            raise _SchemaError("Valid Schema must be of type object")
+            raise SchemaError("Valid Schema must be of type object")
         target.draft = own or draft
         self._fill(document, target)
         return target
 
-    def _read_definitions(self, document: dict[str, Value], schema: _Schema) -> None:
+    def _read_definitions(self, document: dict[str, Value], schema: Schema) -> None:
         if "definitions" not in document:
             return
         definitions = document["definitions"]
@@ -251,18 +261,18 @@ class _Compiler:
                 _refuse_type("Array Of Schemas", "definitions")
             self._read(definition, schema.draft)
 
-    def _read_additional(self, document: dict[str, Value], schema: _Schema, name: str) -> None:
+    def _read_additional(self, document: dict[str, Value], schema: Schema, name: str) -> None:
         if name in document:
             value = document[name]
             if type(value) not in {bool, dict}:
                 _refuse_type("boolean/Valid Schema", name)
             schema.additional[name] = value if type(value) is bool else self._read(value, schema.draft)
 
-    def _read_object_keywords(self, document: dict[str, Value], schema: _Schema) -> None:
+    def _read_object_keywords(self, document: dict[str, Value], schema: Schema) -> None:
         draft = schema.draft
         if "properties" in document:
             if type(document["properties"]) is not dict:
-                raise _SchemaError("Properties must be of type object")
+                raise SchemaError("Properties must be of type object")
             for name, value in sorted(document["properties"].items()):
                 schema.properties[name] = self._read(value, draft)
         self._read_additional(document, schema, "additionalProperties")
@@ -272,7 +282,7 @@ class _Compiler:
             for name, value in sorted(document["patternProperties"].items()):
                 pattern = compile_pattern(name)
                 if pattern is None:
-                    raise _SchemaError(f"Invalid regex pattern '{name}'")
+                    raise SchemaError(f"Invalid regex pattern '{name}'")
                 schema.patterns.append((pattern, self._read(value, draft)))
         if "propertyNames" in document and draft >= _DRAFT_6:
             if type(document["propertyNames"]) not in {bool, dict}:
@@ -280,16 +290,16 @@ class _Compiler:
             schema.schemas["propertyNames"] = self._read(document["propertyNames"], draft)
         if "dependencies" in document:
             if type(document["dependencies"]) is not dict:
-                raise _SchemaError("dependencies must be of type object")
+                raise SchemaError("dependencies must be of type object")
             for name, value in sorted(document["dependencies"].items()):
                 if type(value) in {bool, dict}:
                     schema.dependencies[name] = self._read(value, draft)
                 elif type(value) is list and all(type(each) is str for each in value):
                     schema.dependencies[name] = value
                 else:
-                    raise _SchemaError("Dependency must be of type Schema Or Array Of Strings")
+                    raise SchemaError("Dependency must be of type Schema Or Array Of Strings")
 
-    def _read_array_keywords(self, document: dict[str, Value], schema: _Schema) -> None:
+    def _read_array_keywords(self, document: dict[str, Value], schema: Schema) -> None:
         if "items" in document:
             items = document["items"]
             schema.same_items = type(items) is not list
@@ -299,11 +309,11 @@ class _Compiler:
                 schema.items.append(self._read(item, schema.draft))
         self._read_additional(document, schema, "additionalItems")
 
-    def _read_common_keywords(self, document: dict[str, Value], schema: _Schema) -> None:
+    def _read_common_keywords(self, document: dict[str, Value], schema: Schema) -> None:
         draft = schema.draft
         if "uniqueItems" in document:
             if type(document["uniqueItems"]) is not bool:
-                raise _SchemaError("uniqueItems must be of a boolean")
+                raise SchemaError("uniqueItems must be of a boolean")
             schema.unique = document["uniqueItems"]
         if "contains" in document and draft >= _DRAFT_6:
             schema.schemas["contains"] = self._read(document["contains"], draft)
@@ -314,14 +324,14 @@ class _Compiler:
             schema.values = []
             for value in map(_canonical, values):
                 if value in schema.values:
-                    raise _SchemaError("enum items must be unique")
+                    raise SchemaError("enum items must be unique")
                 schema.values.append(value)
         for name in ("oneOf", "anyOf", "allOf"):
             schema.choices[name] = [self._read(each, draft) for each in _get_list(document, name) or ()]
         for name in ("not", *(("if", "then", "else") if draft >= _DRAFT_7 else ())):
             if name in document:
                 if type(document[name]) not in {bool, dict}:
-                    raise _SchemaError(f"{name} must be of an object")
+                    raise SchemaError(f"{name} must be of an object")
                 schema.schemas[name] = self._read(document[name], draft)
 
 
@@ -336,18 +346,18 @@ def _follow_pointer(document: Value, pointer: str) -> Value:
         if type(document) is dict:
             name = token.replace("~1", "/").replace("~0", "~")
             if name not in document:
-                raise _SchemaError(f"Object has no key '{name}'")
+                raise SchemaError(f"Object has no key '{name}'")
             document = document[name]
         elif type(document) is list:
             digits = token.removeprefix("-").removeprefix("+")
             if not (digits.isascii() and digits.isdecimal()):
-                raise _SchemaError(f"Invalid array index '{token}'")
+                raise SchemaError(f"Invalid array index '{token}'")
             index = -int(digits) if token.startswith("-") else int(digits)
             if not 0 <= index < len(document):
-                raise _SchemaError(f"Out of bound array[0,{len(document)}] index '{index}'")
+                raise SchemaError(f"Out of bound array[0,{len(document)}] index '{index}'")
             document = document[index]
         else:
-            raise _SchemaError(f"Invalid token reference '{token}'")
+            raise SchemaError(f"Invalid token reference '{token}'")
     return document
 
 
@@ -361,11 +371,11 @@ def _get_text(document: dict[str, Value], name: str) -> str | None:
 def _get_list(document: dict[str, Value], name: str) -> list[Value] | None:
     value = document.get(name)
     if name in document and type(value) is not list:
-        raise _SchemaError(f"{name} must be of an array")
+        raise SchemaError(f"{name} must be of an array")
     return value
 
 
-def _read_types(document: dict[str, Value], schema: _Schema) -> None:
+def _read_types(document: dict[str, Value], schema: Schema) -> None:
     if "type" not in document:
         return
     wanted = document["type"]
@@ -374,32 +384,32 @@ def _read_types(document: dict[str, Value], schema: _Schema) -> None:
             _refuse_type("type", "string/Array Of Strings")
         if each not in _TYPES:
             expected = f"Expected valid values are:[{' '.join(_TYPES)}]"
-            raise _SchemaError(f"has a primitive type that is NOT VALID -- given: /{each}/ {expected}")
+            raise SchemaError(f"has a primitive type that is NOT VALID -- given: /{each}/ {expected}")
         if each in schema.types:
-            raise _SchemaError(f"{each} type is duplicated")
+            raise SchemaError(f"{each} type is duplicated")
         schema.types.append(each)
 
 
-def _read_numbers(document: dict[str, Value], schema: _Schema) -> None:
+def _read_numbers(document: dict[str, Value], schema: Schema) -> None:
     if "multipleOf" in document:
         if not is_number(document["multipleOf"]):
             _refuse_type("Number", "multipleOf")
         schema.numbers["multipleOf"] = to_fraction(document["multipleOf"])
         if schema.numbers["multipleOf"] <= 0:
-            raise _SchemaError("multipleOf must be strictly greater than 0")
+            raise SchemaError("multipleOf must be strictly greater than 0")
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if limit in document:
             if not is_number(document[limit]):
-                raise _SchemaError(f"{limit} must be of a Number")
+                raise SchemaError(f"{limit} must be of a Number")
             schema.numbers[limit] = to_fraction(document[limit])
         if exclusive in document:
             _read_exclusive(schema, limit, exclusive, document[exclusive])
 
 
-def _read_exclusive(schema: _Schema, limit: str, exclusive: str, value: Value) -> None:
+def _read_exclusive(schema: Schema, limit: str, exclusive: str, value: Value) -> None:
     if type(value) is bool and schema.draft in {_DRAFT_4, _HYBRID}:
         if limit not in schema.numbers:
-            raise _SchemaError(f"{exclusive} cannot be used without {limit}")
+            raise SchemaError(f"{exclusive} cannot be used without {limit}")
         if value:
             schema.numbers[exclusive] = schema.numbers.pop(limit)
     elif is_number(value) and schema.draft != _DRAFT_4:
@@ -408,35 +418,35 @@ def _read_exclusive(schema: _Schema, limit: str, exclusive: str, value: Value) -
         _refuse_type({_DRAFT_4: "boolean", _HYBRID: "boolean/number"}.get(schema.draft, "number"), exclusive)
 
 
-def _read_sizes(document: dict[str, Value], schema: _Schema, what: str, *, ordered: bool) -> None:
+def _read_sizes(document: dict[str, Value], schema: Schema, what: str, *, ordered: bool) -> None:
     least, most = f"min{what}", f"max{what}"
     for name in (least, most):
         if name in document:
             value = document[name]
             if type(value) is not int or not -_LARGEST_INTEGER - 1 <= value <= _LARGEST_INTEGER:
-                raise _SchemaError(f"{name} must be of an integer")
+                raise SchemaError(f"{name} must be of an integer")
             if value < 0:
-                raise _SchemaError(f"{name} must be greater than or equal to 0")
+                raise SchemaError(f"{name} must be greater than or equal to 0")
             schema.sizes[name] = value
     if ordered and least in schema.sizes and most in schema.sizes and schema.sizes[least] > schema.sizes[most]:
-        raise _SchemaError(f"{least} cannot be greater than {most}")
+        raise SchemaError(f"{least} cannot be greater than {most}")
 
 
-def _read_text_keywords(document: dict[str, Value], schema: _Schema) -> None:
+def _read_text_keywords(document: dict[str, Value], schema: Schema) -> None:
     pattern = _get_text(document, "pattern")
     if pattern is not None:
         schema.pattern, schema.pattern_text = compile_pattern(pattern), pattern
         if schema.pattern is None:
-            raise _SchemaError("pattern must be a valid regex")
+            raise SchemaError("pattern must be a valid regex")
     schema.format = _get_text(document, "format") or ""
 
 
-def _read_required(document: dict[str, Value], schema: _Schema) -> None:
+def _read_required(document: dict[str, Value], schema: Schema) -> None:
     for name in _get_list(document, "required") or ():
         if type(name) is not str:
             _refuse_type("string", "required")
         if name in schema.required:
-            raise _SchemaError("required items must be unique")
+            raise SchemaError("required items must be unique")
         schema.required.append(name)
 
 
@@ -488,13 +498,13 @@ class _Result:
         self.score += other.score
 
 
-def _check(schema: _Schema, value: Value, context: str) -> _Result:
+def _check(schema: Schema, value: Value, context: str) -> _Result:
     result = _Result()
     _validate(schema, value, result, context)
     return result
 
 
-def _validate(schema: _Schema, value: Value, result: _Result, context: str) -> None:
+def _validate(schema: Schema, value: Value, result: _Result, context: str) -> None:
     charge(1)
     if schema.passes is None and schema.target is not None:
         _validate(schema.target, value, result, context)
@@ -535,7 +545,7 @@ def _best(results: list[_Result]) -> _Result | None:
     return best
 
 
-def _validate_choices(schema: _Schema, value: Value, result: _Result, context: str) -> None:
+def _validate_choices(schema: Schema, value: Value, result: _Result, context: str) -> None:
     choices = schema.choices
     if choices["anyOf"]:
         found = []
@@ -575,13 +585,13 @@ def _validate_choices(schema: _Schema, value: Value, result: _Result, context: s
     result.score += 1
 
 
-def _validate_dependencies(schema: _Schema, value: Value, result: _Result, context: str) -> None:
+def _validate_dependencies(schema: Schema, value: Value, result: _Result, context: str) -> None:
     if type(value) is not dict:
         return
     for name in sorted(schema.dependencies):
         if name in value:
             dependency = schema.dependencies[name]
-            if isinstance(dependency, _Schema):
+            if isinstance(dependency, Schema):
                 _validate(dependency, value, result, context)
                 continue
             for other in dependency:
@@ -589,7 +599,7 @@ def _validate_dependencies(schema: _Schema, value: Value, result: _Result, conte
                     result.refuse("missing_dependency", context, f"Has a dependency on {other}")
 
 
-def _validate_common(schema: _Schema, value: Value, result: _Result, context: str) -> None:
+def _validate_common(schema: Schema, value: Value, result: _Result, context: str) -> None:
     place = context.removeprefix(f"{_ROOT}.")
     text = _canonical(value) if schema.constant is not None or schema.values is not None else ""
     if schema.constant is not None and text != schema.constant:
@@ -601,7 +611,7 @@ def _validate_common(schema: _Schema, value: Value, result: _Result, context: st
     result.score += 1
 
 
-def _validate_array(schema: _Schema, value: list[Value], result: _Result, context: str) -> None:
+def _validate_array(schema: Schema, value: list[Value], result: _Result, context: str) -> None:
     if schema.same_items:
         for index, item in enumerate(value):
             result.merge(_check(schema.items[0], item, f"{context}.{index}"))
@@ -640,7 +650,7 @@ def _validate_array(schema: _Schema, value: list[Value], result: _Result, contex
     result.score += 1
 
 
-def _validate_object(schema: _Schema, value: dict[str, Value], result: _Result, context: str) -> None:
+def _validate_object(schema: Schema, value: dict[str, Value], result: _Result, context: str) -> None:
     sizes = schema.sizes
     if "minProperties" in sizes and len(value) < sizes["minProperties"]:
         result.refuse("array_min_properties", context, f"Must have at least {sizes['minProperties']} properties")
@@ -659,7 +669,7 @@ def _validate_object(schema: _Schema, value: dict[str, Value], result: _Result, 
         if matching:
             result.score += 1
         elif name not in schema.properties:
-            if isinstance(additional, _Schema):
+            if isinstance(additional, Schema):
                 result.merge(_check(additional, value[name], f"{context}.{name}"))
             elif not additional:
                 text = f"Additional property {name} is not allowed"
@@ -673,7 +683,7 @@ def _validate_object(schema: _Schema, value: dict[str, Value], result: _Result, 
     result.score += 1
 
 
-def _validate_text(schema: _Schema, value: str, result: _Result, context: str) -> None:
+def _validate_text(schema: Schema, value: str, result: _Result, context: str) -> None:
     sizes = schema.sizes
     if "minLength" in sizes and len(value) < sizes["minLength"]:
         text = f"String length must be greater than or equal to {sizes['minLength']}"
@@ -685,7 +695,7 @@ def _validate_text(schema: _Schema, value: str, result: _Result, context: str) -
     result.score += 1
 
 
-def _validate_number(schema: _Schema, value: Fraction, result: _Result, context: str) -> None:
+def _validate_number(schema: Schema, value: Fraction, result: _Result, context: str) -> None:
     numbers = schema.numbers
     if "multipleOf" in numbers and (value / numbers["multipleOf"]).denominator != 1:
         result.refuse("multiple_of", context, f"Must be a multiple of {_format_limit(numbers['multipleOf'])}")
