@@ -162,6 +162,31 @@ def test_outcomes_are_those_of_opa(opa: Path, tmp_path: Path) -> None:
     assert set(ours.values()) == {"passed", "failed", "error", "skipped"}
 
 
+CLOCK = """package clock_test
+
+test_the_clock if time.now_ns() > 1700000000000000000
+
+test_it_stands_still if { first := time.now_ns(); first == time.now_ns() }
+
+test_a_replaced_clock if time.now_ns() == 5 with time.now_ns as 5
+
+test_it_never_goes_back if { first := time.now_ns(); first > time.now_ns() }
+"""
+
+
+def test_the_clock_of_a_test_is_that_of_the_run(opa: Path, tmp_path: Path) -> None:
+    """As for `opa test`, unless the test replaces it; the values of a test that fails are of the same time."""
+    folder = write(tmp_path, {"clock_test.rego": CLOCK})
+    session = open_session(load_bundle(folder, require_policies=False), print)
+    tests = {(f"{test.package}.{test.name}", test.line): test for test in run_unit_tests(session)}
+
+    assert {name: test.outcome for name, test in tests.items()} == outcomes_of_opa(opa, str(folder))
+    (failed,) = (test for test in tests.values() if test.outcome == "failed")
+    assert failed.expression is not None
+    first, second = dict(failed.expression.values).values()
+    assert first == second
+
+
 def test_a_builtin_that_fails_is_an_error(tmp_path: Path) -> None:
     """For OPA it is undefined in a test; a policy has an error there, and so has its test."""
     folder = write(tmp_path, {**FILES, "acme/words_test.rego": 'package w_test\ntest_a if not to_number("a")\n'})

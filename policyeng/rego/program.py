@@ -213,13 +213,16 @@ class Program:
             name = self._queries[query]
         return self._solve(name, input, time=time)
 
-    def solutions(self, body: Body, module: Module, limits: EvaluationLimits = UNLIMITED) -> list[dict[str, Value]]:
+    def solutions(
+        self, body: Body, module: Module, limits: EvaluationLimits = UNLIMITED, time: str | None = None
+    ) -> list[dict[str, Value]]:
         """Return the values of the variables of a query, written in the words of a module, for each of its solutions.
 
         Args:
             body: the query, as parsed.
             module: of this program, as parsed: names mean what they mean there.
             limits: of the evaluation.
+            time: of the evaluation; see `query`.
 
         Raises:
             RegoError: the query cannot be compiled.
@@ -227,7 +230,7 @@ class Program:
         """
         with self._lock:
             name = self._compile(lambda linked: linked.compile_body(body, module), "")
-        return self._solve(name, UNDEFINED, limits)
+        return self._solve(name, UNDEFINED, limits, time)
 
     def _solve(
         self, name: str, input_: Value, limits: EvaluationLimits = UNLIMITED, time: str | None = None

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
@@ -162,6 +163,7 @@ class Session:
         reached: the file and offset of each expression and head that was evaluated.
         cases: the keys of the cases that the running unit test has begun.
         running: what `print` names before its values: the test, or the policy and its case.
+        time: what `time.now_ns()` is in unit tests: that of the run, as for `opa test`.
     """
 
     program: Program
@@ -173,6 +175,7 @@ class Session:
     cases: list[list[Value]] = field(default_factory=list)
     running: str = ""
     is_muted: bool = False
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
     def begin(self, name: str) -> None:
         """Set the name that `print` writes before its values."""
@@ -458,7 +461,7 @@ def _run(session: Session, rule: TestRule) -> UnitTest:
         return result("error", next(reasons, "the module cannot be compiled"))
     session.cases.clear()
     thread = session.program.thread()
-    thread.begin(UNDEFINED, LIMITS)
+    thread.begin(UNDEFINED, LIMITS, session.time)
     try:
         value = thread.call(thread.globals[session.program.compiled.rules[rule.path]])
     except EvaluationError as error:
@@ -492,7 +495,7 @@ def _explain(session: Session, rule: TestRule, case: Sequence[Value] = ()) -> Fa
     session.is_muted = True
     try:
         return find_failing_expression(
-            lambda body: program.solutions(body, module, LIMITS), module, module.rules[rule.number], case
+            lambda body: program.solutions(body, module, LIMITS, session.time), module, module.rules[rule.number], case
         )
     finally:
         session.is_muted = False
