@@ -45,7 +45,7 @@ class EvaluationLimits(NamedTuple):
     seconds: float
     steps: int
     size: int
-    characters: int = 500_000
+    characters: int = 1_000_000
     rules: int = 20_000
     expressions: int = 10_000
     compilation_steps: int = 5_000_000
