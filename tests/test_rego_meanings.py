@@ -279,6 +279,12 @@ PARTS = {
         s=[-1],
         q=True,
     ),
+    "a part next to one whose type is of a later module": means(
+        'r[abs(1)] := 10\nr["a.b"] := data.q.n\ns contains v if v := data.p.r[""]',
+        "package q\nn := 1 if input.x\n",
+        r={"1": 10, "a.b": 1},
+        s=[],
+    ),
     "a query of a part": is_value(
         1,
         "q := 1",

@@ -6,9 +6,8 @@ checks only the references inside of bodies of `every`, `not`, `and` and `or`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
-from graphlib import TopologicalSorter
 
 from policyeng.rego import types
 from policyeng.rego.budget import compile_at
@@ -59,6 +58,13 @@ from policyeng.rego.values import sort_key
 _ROOTS = frozenset(("data", "input"))
 _DATA = (STRING.rank, "data")
 _KINDS = {types.ObjectType: "objects", types.ArrayType: "arrays", types.SetType: "sets"}
+
+
+_Visit = tuple[Definition, Iterator[tuple[Definition, tuple[str, ...]]]]
+
+
+def _place(found: tuple[Definition, tuple[str, ...]]) -> tuple[str, int]:
+    return found[0].source.file, found[0].start
 
 
 def check_types(root: DataNode, checker: Checker) -> list[Diagnostic]:
@@ -141,18 +147,40 @@ class _TypeChecker:
     # Rules.
 
     def check_rules(self) -> None:
-        reads = {path: sorted(found - {path}) for path, found in self.checker.reads.items()}
-        for path in TopologicalSorter(reads).static_order():
-            node = self.root.find(path)
-            for definition in () if node is None else (*node.definitions, *node.dynamic):
-                self.source = definition.source
-                compile_at(definition.source, definition.start)
-                for branch in definition.branches:
-                    try:
-                        self.check_branch(definition, branch)
-                    except RecursionError:
-                        self.fail(branch.start, "the type of this rule, or of one that it reads, is nested too deeply")
-                        return
+        for definition in self.ordered_definitions():
+            self.source = definition.source
+            compile_at(definition.source, definition.start)
+            for branch in definition.branches:
+                try:
+                    self.check_branch(definition, branch)
+                except RecursionError:
+                    self.fail(branch.start, "the type of this rule, or of one that it reads, is nested too deeply")
+                    return
+
+    def ordered_definitions(self) -> Iterator[Definition]:
+        """Yield each definition after those of the rules that it reads, and otherwise by file and place, as OPA.
+
+        What is not checked yet may have any type, so the order decides what is refused.
+        """
+        own = {node.path: [*node.definitions, *node.dynamic] for node in self.root.below()}
+        visited: set[int] = set()
+        unvisited = dict(self.checker.reads)
+
+        def visit(definition: Definition, path: tuple[str, ...]) -> _Visit:
+            visited.add(id(definition))
+            # What one of a path reads, the others read as well: the first one visits it all.
+            reads = unvisited.pop(path, set()) - {path}
+            return definition, iter(sorted(((each, read) for read in reads for each in own.get(read, ())), key=_place))
+
+        for first in sorted(((each, path) for path, found in own.items() for each in found), key=_place):
+            stack = [visit(*first)] if id(first[0]) not in visited else []
+            while stack:
+                rest = stack[-1][1]
+                following = next((each for each in rest if id(each[0]) not in visited), None)
+                if following is not None:
+                    stack.append(visit(*following))
+                else:
+                    yield stack.pop()[0]
 
     def check_branch(self, definition: Definition, branch: Branch) -> None:
         before = len(self.faults)
