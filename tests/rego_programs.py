@@ -645,8 +645,14 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
         return f"{start}{head} | {'; '.join(literals)}{end}"
 
 
-def run_opa(opa: Path, programs: list[Program]) -> list[Result]:
-    """Evaluate the packages of programs in one process of OPA for each version of Rego."""
+def run_opa(opa: Path, programs: list[Program], *, is_strict: bool = True) -> list[Result]:
+    """Evaluate the packages of programs in one process of OPA for each version of Rego.
+
+    Args:
+        opa: the program.
+        programs: what to evaluate.
+        is_strict: a builtin that fails is an error; otherwise it is undefined.
+    """
     with ExitStack() as stack:
         servers = {}
         for old in {program.old for program in programs}:
@@ -658,11 +664,11 @@ def run_opa(opa: Path, programs: list[Program]) -> list[Result]:
             chunk = programs[start : start + _CHUNK]
             for connection in servers.values():
                 _request(connection, "PUT", "/v1/data/base", {program.name: program.data for program in chunk})
-            found += [_run(servers[program.old], program) for program in chunk]
+            found += [_run(servers[program.old], program, is_strict=is_strict) for program in chunk]
     return found
 
 
-def _run(connection: http.client.HTTPConnection, program: Program) -> Result:
+def _run(connection: http.client.HTTPConnection, program: Program, *, is_strict: bool) -> Result:
     # A policy takes the place of the one before, because OPA compiles all that it has for each one that comes.
     _request(connection, "DELETE", "/v1/policies/program", "")
     response = _request(connection, "PUT", "/v1/policies/library", program.library)
@@ -670,7 +676,7 @@ def _run(connection: http.client.HTTPConnection, program: Program) -> Result:
     response = _request(connection, "PUT", "/v1/policies/program", program.source)
     if "code" in response:
         return Result("compile", [each["code"] for each in response.get("errors", ())])
-    path = f"/v1/data/{program.name}?strict-builtin-errors=true"
+    path = f"/v1/data/{program.name}?strict-builtin-errors={str(is_strict).lower()}"
     response = _request(connection, "POST", path, {"input": program.input})
     if "code" in response:
         return Result("error", [each["code"] for each in response.get("errors", ())])
@@ -683,12 +689,13 @@ def _request(connection: http.client.HTTPConnection, method: str, path: str, bod
     return json.loads(content, parse_int=parse_number, parse_float=parse_number) if content else {}
 
 
-def run_ours(program: Program) -> Result:
-    """Evaluate the package of a program with this engine."""
+def run_ours(program: Program, *, is_strict: bool = True) -> Result:
+    """Evaluate the package of a program with this engine; see `run_opa`."""
     data = {"base": {program.name: program.data}}
     try:
-        modules = {"program.rego": program.source, "library.rego": program.library}
-        compiled = rego.compile(modules, data, version=0 if program.old else 1)
+        texts = {"program.rego": program.source, "library.rego": program.library}
+        modules = [rego.parse_module(file, text, 0 if program.old else 1) for file, text in texts.items()]
+        compiled = rego.link(modules, data, lenient=() if is_strict else texts)
     except rego.RegoError as error:
         return Result("compile", [each.code for each in error.diagnostics])
     try:
