@@ -28,17 +28,24 @@ def test_programs_are_the_same_for_a_seed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_strict", [True, False])
 def test_programs_mean_what_they_mean_in_opa(is_strict: bool, opa: Path) -> None:
-    """The same are refused, the others have the same value or are both in error. A builtin that fails is undefined if that is not strict."""
+    """The same are refused, the others have the same value or are both in error.
+
+    A builtin that fails is undefined if that is not strict. OPA may not come to the second value of a function.
+    """
     count = effort(200, 20_000)
     for start in range(0, count, _CHUNK):
         programs = list(draw_programs(start + 1, min(_CHUNK, count)))
         results = run_opa(opa, programs, is_strict=is_strict)
         assert sum(result.kind == "value" for result in results) > 0.45 * len(programs)
         assert sum(result.kind == "error" for result in results) > (0.05 if is_strict else 0) * len(programs)
-        ours = (run_ours(program, is_strict=is_strict) for program in programs)
-        compared = zip(programs, ours, results, strict=True)
+        evaluated = (run_ours(program, is_strict=is_strict) for program in programs)
+        compared = zip(programs, evaluated, results, strict=True)
         different = [
-            each for each in compared if not agree(each[1], each[2]) and not _FAULTS_OF_OPA.search(each[0].source)
+            (program, ours, theirs)
+            for program, ours, theirs in compared
+            if not agree(ours, theirs)
+            and not (ours.value == ["eval_conflict_error"] and theirs.kind == "value")
+            and not _FAULTS_OF_OPA.search(program.source)
         ]
         assert not different, "\n\n".join(map(_describe, different[:3]))
 
