@@ -13,6 +13,7 @@ from policyeng.rego.builtins import load_function
 from policyeng.rego.clock import OTHER_USE, Clock, microseconds_of
 from policyeng.rego.decided_results import MarkedThread
 from policyeng.rego.markers import UnknownValue
+from policyeng.rego.tracing import Recorder
 from policyeng.rego.values import Value, is_list_less
 
 _NANOSECONDS = 1000
