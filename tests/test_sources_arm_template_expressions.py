@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policyeng.parsing.arm_expressions import MAX_LENGTH, ExpressionError, parsed, plain
 from policyeng.sources.arm_template.evaluator import Resolver
-from policyeng.sources.arm_template.expressions import (
-    MAX_LENGTH,
-    DeploymentTarget,
-    ExpressionBudget,
-    ExpressionError,
-    find_unresolved,
-    parsed,
-    plain,
-)
+from policyeng.sources.arm_template.expressions import DeploymentTarget, ExpressionBudget, find_unresolved
 from policyeng.sources.arm_template.templates import ArmTemplate
 from policyeng.sources.parsed import UNKNOWN_SCOPE
 from policyeng.sources.templates import Unresolved
@@ -67,6 +60,11 @@ def value_of(expression: str, place: str = GROUP) -> object:
     [
         ("plain", "plain"),
         ("[[escaped]", "[escaped]"),
+        ("[1.5]", 1.5),
+        ("[true]", True),
+        ("[if(False, 'a', 'b')]", "b"),
+        ("[string(true)]", "True"),
+        ("[empty(null)]", True),
         ("[not closed", "[not closed"),
         ("['it''s']", "it's"),
         ("[  concat( 'a' ,\n 'b' )  ]", "ab"),
@@ -237,7 +235,7 @@ def test_known_expressions_are_evaluated(expression: str, value: object) -> None
         ("[concat('a'", "concat('a'", ""),
         ("[concat('a']", "the expression cannot be evaluated: `,` is missing", ""),
         ("[concat(a)]", "the expression cannot be evaluated: `(` is missing", ""),
-        ("[1.5]", "expression cannot be evaluated", ""),
+        ("[1.5.2]", "expression cannot be evaluated", ""),
         ("[]", "it ends too early", ""),
         ("[add('a', 1)]", "`add(...)` fails: a string where a whole number should be", ""),
         ("[add(1)]", "`add` does not take 1 arguments", ""),

@@ -398,6 +398,14 @@ def build_refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, col
     return InputError(message, place=(f"{file}:{line}:{column}", shortened(pointer, 120)), remedy=remedy)
 
 
+def kind_of(value: object) -> str:
+    """Return the kind of a JSON value for a message."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    names: dict[type, str] = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return names[type(value)]
+
+
 def shortened(text: str, limit: int = 80) -> str:
     """User input cut to a length that a message can carry, control characters made visible."""
     visible = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text[: limit + 1])

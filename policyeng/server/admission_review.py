@@ -22,7 +22,7 @@ from policyeng.models import (
     lowered,
     relevant_entries,
 )
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import (
     count,

@@ -10,7 +10,7 @@ from policyeng.facts.arm_casing import ENVELOPE
 from policyeng.facts.coverage import covered_by
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_resource import looks_like_arm, read_entry
 from policyeng.sources.parsed import (
     ALONE,

@@ -13,7 +13,7 @@ from policyeng.facts.letters import find_disguised_word, plain, same_person
 from policyeng.models import Exemption, Problem
 from policyeng.parsing.json_places import lines_of
 from policyeng.parsing.json_pointer import escaped
-from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, kind_of, parse_json, shortened
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.discovery import Named, content_of, display
 from policyeng.sources.parsed import kind_of, problem_of, raise_errors, refuse, seen

@@ -28,7 +28,7 @@ from policyeng.models import (
     name_in_json,
 )
 from policyeng.parsing.json_pointer import escaped
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_resource import read_entry, with_top_level_names
 from policyeng.sources.parsed import (
     ALONE,
@@ -39,7 +39,6 @@ from policyeng.sources.parsed import (
     Stated,
     Surroundings,
     format_value,
-    kind_of,
     limit_refusals,
     reading_of,
     refuse,

@@ -29,7 +29,7 @@ from policyeng.models import (
     SourceNames,
     lowered,
 )
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.text import Text
 
 Collection = Literal["approvals", "workloads", "quotas", "metrics", "principals", "evidence"]
@@ -315,14 +315,6 @@ def keys_seen(document: Mapping[str, object], limit: int = 8) -> str:
     """Return the first top-level keys of an object for a message."""
     keys = [f"`{shortened(key)}`" for key in list(document)[:limit]]
     return ", ".join(keys) + (", …" if len(document) > limit else "")
-
-
-def kind_of(value: object) -> str:
-    """Return the kind of a JSON value for a message."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    names: dict[type, str] = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object"}
-    return names[type(value)]
 
 
 def format_value(value: object) -> str:

@@ -13,7 +13,7 @@ from policyeng.facts.arm_casing import ENVELOPE, top_level_name
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
-from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, kind_of, parse_json
 from policyeng.sources.arm_resource import read_entry, with_top_level_names
 from policyeng.sources.arm_rest import example_body
 from policyeng.sources.parsed import (

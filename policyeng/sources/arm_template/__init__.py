@@ -12,7 +12,7 @@ from policyeng.errors import InputError
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import filled, keys_of
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_resource import attached, service_made
 from policyeng.sources.arm_template.evaluator import Resolver, remove_unknown
 from policyeng.sources.arm_template.expressions import DeploymentTarget, ExpressionBudget, TemplateScope
@@ -32,7 +32,6 @@ from policyeng.sources.parsed import (
     ParsedDocument,
     Placed,
     Surroundings,
-    kind_of,
     move_pointers,
     reading_of,
     refuse,

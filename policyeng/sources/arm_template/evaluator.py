@@ -8,40 +8,31 @@ from typing import NamedTuple
 
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
-from policyeng.parsing.json_pointer import escaped
-from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_template import functions
-from policyeng.sources.arm_template.expressions import (
-    LONGEST_TEXT,
-    MAX_VALUE_DEPTH,
+from policyeng.parsing.arm_expressions import (
     ExpressionError,
     FunctionCall,
     Literal,
     Member,
     Node,
+    is_expression,
+    parsed,
+    plain,
+)
+from policyeng.parsing.arm_functions import SCALAR_FUNCTIONS, Function, a_list, a_number, a_text
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import kind_of, shortened
+from policyeng.sources.arm_template import functions
+from policyeng.sources.arm_template.expressions import (
+    LONGEST_TEXT,
+    MAX_VALUE_DEPTH,
     TemplateScope,
     TooMuchError,
     find_unresolved,
     in_braces,
-    is_expression,
-    parsed,
-    plain,
     stand_in,
     text_of,
 )
-from policyeng.sources.arm_template.functions import (
-    BY_KEY,
-    MAKING,
-    SCALAR_FUNCTIONS,
-    SHALLOW,
-    WHOLE,
-    Function,
-    a_list,
-    a_number,
-    a_text,
-    member,
-)
-from policyeng.sources.parsed import kind_of
+from policyeng.sources.arm_template.functions import BY_KEY, MAKING, SHALLOW, WHOLE, member
 from policyeng.sources.templates import Unresolved
 
 

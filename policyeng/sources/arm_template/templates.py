@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from policyeng.errors import suggest_nearest
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_template.evaluator import Resolver, is_copies
 from policyeng.sources.arm_template.expressions import (
     Declared,

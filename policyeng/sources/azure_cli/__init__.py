@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from policyeng.errors import suggest_nearest
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.azure_cli import assets, computes, endpoints, jobs, workspaces
 from policyeng.sources.azure_cli.converter import (
     ML_PROVIDER,

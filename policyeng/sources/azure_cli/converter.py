@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, Problem, SourceNames, dotted, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_resource import is_placeholder, service_made, stands_for_value
 from policyeng.sources.field_mapping import (
     Bring,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
+from policyeng.parsing.json_text import kind_of
 from policyeng.sources.azure_cli.assets import is_component
 from policyeng.sources.azure_cli.converter import (
     PROVIDER,

@@ -28,7 +28,7 @@ from policyeng.models import (
     Snapshot,
     lowered,
 )
-from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, require_readable, shortened
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, kind_of, require_readable, shortened
 from policyeng.sources.arm_resource import NO_PROPERTIES, drop_additions, is_resource_id
 from policyeng.sources.changes import native, what_if
 from policyeng.sources.context import DocumentContext, normalize_context
@@ -44,7 +44,7 @@ from policyeng.sources.discovery import (
     refuse_text,
 )
 from policyeng.sources.merge import joined
-from policyeng.sources.parsed import Format, Loaded, ParsedDocument, Placed, kind_of, raise_errors
+from policyeng.sources.parsed import Format, Loaded, ParsedDocument, Placed, raise_errors
 from policyeng.sources.reader import SUFFIXES, ReadDocument, read_documents, read_inputs
 
 #: Collections that changes of resources cannot express.

@@ -12,7 +12,7 @@ from policyeng.errors import suggest_nearest
 from policyeng.facts.ids import fold_id, types_of
 from policyeng.models import Change, JsonObject, Operation, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_resource import is_resource_id, read_entry
 from policyeng.sources.parsed import (
     ALONE,

@@ -14,7 +14,7 @@ from policyeng.facts.arm_casing import as_arm_reads
 from policyeng.facts.ids import types_of
 from policyeng.models import Carried, Change, JsonObject, Operation, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_resource import attached, is_placeholder, read_entry, service_made
 from policyeng.sources.parsed import (
     ALONE,

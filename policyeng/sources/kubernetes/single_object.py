@@ -9,7 +9,7 @@ from policyeng.facts.ids import fold_id, name_of, resource_group_of, segments
 from policyeng.facts.letters import as_technical_name
 from policyeng.models import JsonObject, Problem, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of, value_at
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_resource import describe_misspelt, service_made
 from policyeng.sources.field_mapping import list_carried_fields
 from policyeng.sources.kubernetes.aso_fields import in_arm_spelling
