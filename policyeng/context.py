@@ -15,6 +15,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread_parameters
 from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
+from policyeng.errors import UsageError
 from policyeng.models import AppliedSettings, Blame, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
 from policyeng.sources.discovery import FileWalk
@@ -151,7 +152,7 @@ def load_resources(
             run.
         UsageError: a policy, a parameter, a profile or a key of the settings does not exist or is not valid.
     """
-    whole = bundle_of(policies, settings, given_data)
+    whole = bundle_of(policies, settings, given_data, azure_policy=True)
     bundle = selected(whole, settings.select, settings.ignore)
     bundle.run_python()
     parameters = parameters_given(whole, bundle, settings)
@@ -164,6 +165,9 @@ def walk_of(settings: Settings, *, all_files: bool = False) -> FileWalk:
 
     Patterns of `exclude` from a configuration file that was found count as written by who wrote the directory.
     """
+    if settings.aliases is not None and not settings.azure_policy:
+        place = (settings.origins.get("aliases", ""),)
+        raise UsageError("`aliases` without Azure policies", place=place, remedy="add `--azure-policy`, or remove it")
     is_stated = settings.origins.get("exclude", "").startswith(("flag ", "environment "))
     config = settings.file if settings.is_found and not is_stated else None
     return FileWalk(settings.exclude, config=config, all_files=all_files)
@@ -186,18 +190,34 @@ def verification_of(settings: Settings) -> Verification | None:
 
 
 def bundle_of(
-    policies: Sequence[Path], settings: Settings, given_data: Sequence[str] = (), *, require_policies: bool = True
+    policies: Sequence[Path],
+    settings: Settings,
+    given_data: Sequence[str] = (),
+    *,
+    require_policies: bool = True,
+    azure_policy: bool = False,
 ) -> Bundle:
     """Load the bundle of the given directories and archives, or the built-in one, with the data of `--data`.
 
-    Without `require_policies`, a library that has none is a bundle, too.
+    Without `require_policies`, a library that has none is a bundle, too. With `azure_policy`, it has the definitions
+    of the settings: on the command line they replace the built-in policies as `--policy` does; a configuration file
+    can only add them, because it may come with what is evaluated.
 
     Raises:
         BundleError: the bundle is not well formed, or its signature is not valid.
         UsageError: the configured key or algorithm cannot be used.
     """
     verification = verification_of(settings)
-    return load_bundle(*policies, data=given_data, verification=verification, require_policies=require_policies)
+    is_stated = settings.origins.get("azure_policy", "").startswith(("flag ", "environment "))
+    aliases = [settings.aliases] if settings.aliases is not None else []
+    return load_bundle(
+        *policies,
+        data=given_data,
+        verification=verification,
+        require_policies=require_policies,
+        azure_policy=(*settings.azure_policy, *aliases) if azure_policy and settings.azure_policy else (),
+        built_in_too=not is_stated,
+    )
 
 
 def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mapping[str, JsonObject]:

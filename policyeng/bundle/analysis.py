@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError
@@ -14,6 +14,9 @@ from policyeng.facts.coverage import SPELLED, TYPE
 from policyeng.later import lazy_pattern
 from policyeng.models import lowered
 from policyeng.rego.paths import split_package
+
+if TYPE_CHECKING:
+    from policyeng.azure_policy.effects import CompiledPolicy
 
 #: Modules whose analysis is kept in memory; a bundle rarely has as many.
 _MOST_KEPT = 2048
@@ -143,6 +146,9 @@ def find_referenced(words: Iterable[str]) -> Iterator[str]:
 
 def names_types(policies: Iterable[Policy], modules: Iterable[ModuleAnalysis]) -> bool:
     """Return whether any policy may name a type that it looks up, which takes less time than to find out which."""
+    policies = tuple(policies)
+    if any(policy.azure is not None and policy.azure.looks_up for policy in policies):
+        return True
     if any(module.types or not module.words.isdisjoint(_REFERENCES) for module in modules):
         return True
     texts = (policy.python.text.decode(errors="replace") for policy in policies if policy.python)
@@ -222,7 +228,18 @@ def reaches_of(
         analysis = analysis_of(source, path in rego_v0, path)
         packages.setdefault(analysis.package, []).append(analysis)
     reads = {package: _Reads.of(analyses, packages) for package, analyses in packages.items()}
-    return tuple(_in_rego(policy.package, reads) if policy.rules else _in_python(policy) for policy in policies)
+    return tuple(_in_rego(policy.package, reads) if policy.rules else _outside_rego(policy) for policy in policies)
+
+
+def _outside_rego(policy: Policy) -> PolicyReach:
+    return _in_python(policy) if policy.azure is None else _in_azure_policy(policy.azure)
+
+
+def _in_azure_policy(policy: CompiledPolicy) -> PolicyReach:
+    types = frozenset(find_types([policy.related_type]))
+    return PolicyReach(
+        workspace=False, clock=policy.reads_clock, others=policy.reads_others, workloads=False, types=types
+    )
 
 
 class _Reads(NamedTuple):

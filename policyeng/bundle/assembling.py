@@ -30,6 +30,7 @@ from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 
 if TYPE_CHECKING:
+    from policyeng.bundle.azure_policies import AzurePolicies
     from policyeng.bundle.left_out import LeftOutModule
 
 #: The files that `--data` takes from a directory, as in Conftest.
@@ -162,6 +163,8 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
     foreign = _add_foreign_policies(outlines, read.data, headed, kinds) if outlines else []
     policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints, kinds))]
     policies += _add_left_out(read.left_out, policies)
+    azure = _read_azure_policies([origin for origin in origins if origin.azure_policy])
+    policies += azure.policies
     own = [origin for origin in origins if not origin.lent]
     rego_v0 = _in_v0(outlines)
     digest = _digest(read.modules, read.others, as_json(read.data), rego_v0)
@@ -182,7 +185,14 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
         foreign=frozenset(read.foreign),
         lenient=frozenset(read.lenient),
         left_out=tuple(read.left_out),
+        azure_notes=azure.notes,
     )
+
+
+def _read_azure_policies(origins: Sequence[BundleOrigin]) -> AzurePolicies:
+    from policyeng.bundle.azure_policies import read_policies  # most bundles have none
+
+    return read_policies(origins)
 
 
 def _add_foreign_policies(
@@ -237,6 +247,9 @@ class _Read(NamedTuple):
 def _read_all(origins: Sequence[BundleOrigin]) -> _Read:
     read = _Read({}, [], {}, {}, {}, [], [], [], [], [])
     for origin in origins:
+        if origin.azure_policy:
+            read.others.update({PurePosixPath(origin.name, path): content for path, content in origin.tree.items()})
+            continue
         tree, templates = with_templates(origin.root, origin.tree)
         policies = _read_policies(origin, tree, read)
         modules = [str(path) for path in tree if path.suffix == ".rego"]
@@ -350,10 +363,11 @@ def pack_bundle(bundle: Bundle) -> bytes:
                 "name": _text(origin.name),
                 "root": _text(origin.root),
                 "lent": origin.lent,
+                "azure_policy": origin.azure_policy,
                 "files": {
                     _text(path): content.decode(_BYTES)
                     for path, content in origin.tree.items()
-                    if path.name not in DATA_NAMES
+                    if origin.azure_policy or path.name not in DATA_NAMES
                 },
             }
             for origin in bundle.origins
@@ -402,7 +416,9 @@ def _origins(stated: list[JsonObject]) -> Iterator[BundleOrigin]:
         files: Mapping[str, str] = entry["files"]
         tree = {PurePosixPath(path): content.encode(_BYTES) for path, content in files.items()}
         root = Path(entry["root"])
-        yield BundleOrigin(entry["name"], root, tree, manifest_of(tree, root), lent=entry["lent"])
+        yield BundleOrigin(
+            entry["name"], root, tree, manifest_of(tree, root), lent=entry["lent"], azure_policy=entry["azure_policy"]
+        )
 
 
 def _text(path: object) -> str:

@@ -229,6 +229,7 @@ class BundleOrigin(Struct, frozen=True):
         tree: the relevant files, by path within the bundle.
         members: all files, relevant or not.
         lent: whether it is the part of the built-in bundle that the others use.
+        azure_policy: whether it has definitions of Azure Policy, and nothing else that counts.
         signed: whether it has a signature; `signature` is its content, if it was verified.
     """
 
@@ -240,17 +241,22 @@ class BundleOrigin(Struct, frozen=True):
     members: tuple[PurePosixPath, ...] = ()
     signed: bool = False
     signature: Signature | None = None
+    azure_policy: bool = False
 
 
 #: What policies are read from: a directory, an archive, the name of an installed package of policies, or the texts of
 #: files by their paths in a directory.
 PolicySource = str | Path | Mapping[str, str]
+#: The name by which `--policy` means the built-in policies.
+BUILT_IN = "policyeng"
 #: The entry point group in which packages of policies name the package that contains their directory.
 ENTRY_POINTS = "policyeng.policies"
 
 
-def open_origins(paths: Sequence[PolicySource], verification: Verification | None = None) -> list[BundleOrigin]:
-    """Return the origins of a bundle; without paths, the built-in bundle.
+def open_origins(
+    paths: Sequence[PolicySource], verification: Verification | None = None, *, built_in: bool = True
+) -> list[BundleOrigin]:
+    """Return the origins of a bundle; without paths, the built-in bundle if `built_in` is set.
 
     Raises:
         BundleError: a directory, archive or installed package cannot be read, or its signature is not valid or missing.
@@ -258,6 +264,8 @@ def open_origins(paths: Sequence[PolicySource], verification: Verification | Non
     """
     if verification is not None:
         verification.require_key()
+    if not (paths or built_in):
+        return []
     ours = files_of(built_in_root())
     if not paths:
         return [BundleOrigin("policyeng", built_in_root(), ours, manifest_of(ours, built_in_root()))]
@@ -275,7 +283,7 @@ def open_origins(paths: Sequence[PolicySource], verification: Verification | Non
 
 def is_installed(name: str) -> bool:
     """Check whether a package of policies with a name is installed."""
-    return bool(_list_installed(name))
+    return name == BUILT_IN or bool(_list_installed(name))
 
 
 def _list_installed(name: str) -> Collection[EntryPoint]:
@@ -287,6 +295,8 @@ def _list_installed(name: str) -> Collection[EntryPoint]:
 def _find_root(path: str | Path) -> Path:
     """Return the directory or archive of a path, or of the name of an installed package of policies."""
     root = Path(path)
+    if str(path) == BUILT_IN and not root.exists():
+        return built_in_root()
     for entry in () if root.exists() else _list_installed(str(path)):
         try:
             package = entry.load()

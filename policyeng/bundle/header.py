@@ -31,6 +31,8 @@ _POINTER = lazy_pattern(r"(workspace:)?(/([^~/]|~[01])*)+")
 
 #: The prefix of a JSON Pointer into the workspace of the evaluated resource.
 WORKSPACE = "workspace:"
+#: The type in `judges` that stands for every ARM resource; only definitions of Azure Policy have it.
+ANY_TYPE = "*"
 #: How a header names a parameter instead of a field or a value.
 PARAMETER = "parameter:"
 

@@ -29,6 +29,7 @@ from policyeng.facts.catalogue import built_in_root
 from policyeng.models import JsonObject, lowered, read_only
 
 if TYPE_CHECKING:
+    from policyeng.azure_policy.assignments import Note
     from policyeng.bundle.analysis import ModuleAnalysis, PolicyReach
     from policyeng.bundle.files import BundleOrigin, PolicySource
     from policyeng.bundle.left_out import LeftOutModule
@@ -131,6 +132,7 @@ class Bundle:
         foreign: the paths of modules that come from a directory or archive without a policy of ours.
         lenient: the paths of modules in which a builtin that fails is undefined; the others are strict.
         left_out: modules of others that do not parse.
+        azure_notes: what readers must know of definitions of Azure Policy.
     """
 
     name: str
@@ -149,6 +151,7 @@ class Bundle:
     foreign: frozenset[str] = frozenset()
     lenient: frozenset[str] = frozenset()
     left_out: tuple[LeftOutModule, ...] = ()
+    azure_notes: tuple[Note, ...] = ()
 
     @cached_property
     def frameworks(self) -> JsonObject:
@@ -307,6 +310,8 @@ def load_bundle(
     data: Sequence[str | Path] = (),
     verification: Verification | None = None,
     require_policies: bool = True,
+    azure_policy: Sequence[str | Path] = (),
+    built_in_too: bool = False,
 ) -> Bundle:
     """Read the built-in policies, or the policies of other sources as one bundle.
 
@@ -317,6 +322,9 @@ def load_bundle(
             `policyeng.policies`), texts of files by their paths in a directory, or lists of these.
         data: files and directories of JSON and YAML to merge into `data`, as `--data` names them.
         verification: whose signatures the sources need; the built-in policies need none.
+        azure_policy: files and directories with definitions, initiatives, assignments and exemptions of Azure Policy,
+            and with the aliases of resource providers. Without sources only these are evaluated.
+        built_in_too: without sources, evaluate the built-in policies, too.
         require_policies: refuse sources without policies, such as a library, of which only unit tests can run.
 
     Raises:
@@ -331,7 +339,10 @@ def load_bundle(
         if not isinstance(part, str | Path | Mapping):
             remedy = "give a path, the name of an installed package of policies, or a dict of file texts by path"
             raise UsageError(f"cannot read policies from `{type(part).__name__}`", remedy=remedy)
-    bundle = _opened(paths, data, verification) if paths or data or verification else built_in(_opened)
+    if azure_policy:
+        bundle = _opened(paths, data, verification, tuple(map(Path, azure_policy)), built_in=built_in_too)
+    else:
+        bundle = _opened(paths, data, verification) if paths or data or verification else built_in(_opened)
     if any(policy.header.controls for policy in bundle.policies):
         _ = bundle.controls  # a mapping that is stated twice is an error
     if require_policies and not bundle.policies:
@@ -341,12 +352,22 @@ def load_bundle(
 
 
 def _opened(
-    paths: Sequence[PolicySource] = (), data: Sequence[str | Path] = (), verification: Verification | None = None
+    paths: Sequence[PolicySource] = (),
+    data: Sequence[str | Path] = (),
+    verification: Verification | None = None,
+    azure_policy: Sequence[Path] = (),
+    *,
+    built_in: bool = True,
 ) -> Bundle:
     from policyeng.bundle.assembling import bundle_of
     from policyeng.bundle.files import open_origins
 
-    return bundle_of(open_origins(paths, verification), data)
+    origins = open_origins(paths, verification, built_in=built_in)
+    if azure_policy:
+        from policyeng.bundle.azure_policies import open_azure_policies  # most runs have none
+
+        origins += open_azure_policies(azure_policy)
+    return bundle_of(origins, data)
 
 
 def as_json(data: JsonObject) -> bytes:

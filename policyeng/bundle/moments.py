@@ -57,6 +57,9 @@ def _python_texts(policy: Policy, bundle: Bundle) -> list[str]:
 
 def _constants(policy: Policy, bundle: Bundle) -> Iterator[object]:
     """Yield the texts and the whole numbers in the code of a policy."""
+    if policy.azure is not None:
+        yield from policy.azure.constants
+        return
     if not policy.rules:
         nodes = (node for text in _python_texts(policy, bundle) for node in ast.walk(ast.parse(text)))
         yield from (node.value for node in nodes if isinstance(node, ast.Constant))

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from policyeng.bundle.constraint_match import ConstraintMatch
 from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
 from policyeng.models import Denial, JsonObject, Unknown
+
+if TYPE_CHECKING:
+    from policyeng.azure_policy.effects import CompiledPolicy
 
 _Value = TypeVar("_Value")
 
@@ -182,6 +185,7 @@ class Policy:
         fault: why its module cannot be compiled, if so; then every outcome is an error.
         input_form: the form of its `input`; not `policy` for foreign policies.
         python: the Python form; in addition to Rego rules it is the twin, which is compared and never active.
+        azure: the compiled definition of Azure Policy, if it is one; then it has neither rules nor Python.
         file: the policy's file, relative to the bundle's root.
         cases: the `cases.yaml` in its directory, if any.
     """
@@ -196,6 +200,7 @@ class Policy:
     fault: str = ""
     match: ConstraintMatch | None = None
     python: PythonPolicy | None = None
+    azure: CompiledPolicy | None = field(default=None, compare=False, repr=False)
     cases: Path | None = field(default=None, compare=False)
 
     @property
@@ -209,8 +214,10 @@ class Policy:
         return self.rules[0][1].removeprefix("data.").rpartition(".")[0] if self.rules else ""
 
     @property
-    def language(self) -> Literal["rego", "python"]:
+    def language(self) -> Literal["rego", "python", "azure-policy"]:
         """The language of the active form."""
+        if self.azure is not None:
+            return "azure-policy"
         return "rego" if self.rules else "python"
 
 

@@ -289,7 +289,7 @@ def reads_clock(policy: Policy, reach: PolicyReach) -> bool:
     if policy.rules:
         # A document that is evaluated as it is has no clock.
         return reach.now or (reach.clock and policy.input_form == "policy")
-    return reach.clock or not _is_pure(policy)
+    return reach.clock or (policy.azure is None and not _is_pure(policy))
 
 
 def is_recorded(policy: Policy) -> bool:

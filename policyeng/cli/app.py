@@ -52,6 +52,7 @@ COMMANDS = {
     "frameworks": Late(
         "frameworks:frameworks", "List frameworks, or show the controls of one and the policies that test them."
     ),
+    "azure-policy": Late("azure_policy:azure_policy", "Show what of Azure Policy definitions is evaluated."),
     "bundle": Late("bundle:bundle", "Build, sign or verify a policy bundle."),
     "audit": Late("audit.app:audit", "Run, store, compare and report on audits."),
     "init": Late("init:init", "Write a commented policyeng.toml to the current directory."),

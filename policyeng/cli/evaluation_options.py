@@ -115,11 +115,15 @@ class SelectionOptions(PolicyOptions):
 class SetupOptions(SelectionOptions):
     """The policies, parameters and exemptions of an evaluation."""
 
+    azure_policy: options.AzurePolicy = None
+    aliases: options.Aliases = None
     profile: options.Profile = None
     exemptions: options.Exemptions = None
     no_exemptions: options.NoExemptions = False
 
-    SETTINGS = tuple[str, ...]((*SelectionOptions.SETTINGS, "select", "ignore", "profile", "exemptions"))
+    SETTINGS = tuple[str, ...](
+        (*SelectionOptions.SETTINGS, "select", "ignore", "profile", "exemptions", "azure_policy", "aliases")
+    )
 
     def setup(self, settings: Settings) -> EvaluationSetup:
         """Read the policies, parameters and exemptions.
@@ -252,7 +256,7 @@ class InputOptions:
             other.removeprefix("@") if isinstance(other, str) else other
             for other in (*others, *(self.parameters or ()))
         ]
-        named += [*settings.exemptions, settings.verification_key]
+        named += [*settings.exemptions, *settings.azure_policy, settings.aliases, settings.verification_key]
         walk = walk_of(settings, all_files=self.all_files)
         return walk._replace(gitignore=not self.no_gitignore, others=resolve_paths(named))
 

@@ -160,6 +160,28 @@ GivenData = Annotated[
         env="DATA",
     ),
 ]
+AzurePolicy = Annotated[
+    list[Path] | None,
+    option(
+        POLICIES,
+        "File or directory with Azure Policy definitions, initiatives or assignments, to use instead of the built-in "
+        "policies; repeatable.",
+        metavar="PATH",
+        env="AZURE_POLICY",
+        exists=True,
+    ),
+]
+Aliases = Annotated[
+    Path | None,
+    option(
+        POLICIES,
+        "Output of `az provider list --expand resourceTypes/aliases`, for aliases that policyeng does not have.",
+        metavar="FILE",
+        env="ALIASES",
+        exists=True,
+        dir_okay=False,
+    ),
+]
 Select = Annotated[
     list[str] | None,
     option(

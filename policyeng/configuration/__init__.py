@@ -27,7 +27,7 @@ from policyeng.sources.discovery import excluded
 __all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "describe_unknown_variables", "resolve"]
 
 #: Settings that are lists of any strings.
-_STRINGS = frozenset(LISTS) - {"exemptions"}
+_STRINGS = frozenset(LISTS) - {"azure_policy", "exemptions"}
 #: The accepted words of settings.
 _WORDS: Mapping[str, Iterable[str]] = {"fail_on": Severity, "blame": Blame}
 

@@ -94,6 +94,8 @@ class Settings(Model, frozen=True, kw_only=True):
         frameworks: names of frameworks, or files relative to the configuration file; `check` evaluates their policies.
         exemptions: exemption files; relative to the configuration file.
         exclude: patterns of excluded files, as from `policyeng.sources.excluded`; relative to the configuration file.
+        azure_policy: files and directories with definitions of Azure Policy; relative to the configuration file.
+        aliases: the aliases of resource providers; relative to the configuration file.
         max_exemption_days: the longest lifetime of an exemption.
         verification_key: the public key for the signatures of bundles; relative to the configuration file.
         verification_algorithm, verification_key_id, verification_scope: what the signatures must have.
@@ -120,6 +122,8 @@ class Settings(Model, frozen=True, kw_only=True):
     frameworks: tuple[str, ...] = ()
     exemptions: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
+    azure_policy: tuple[Path, ...] = ()
+    aliases: Path | None = None
     max_exemption_days: Annotated[int, Limited(ge=1, le=36500)] = 365
     verification_key: Path | None = None
     verification_algorithm: str = ""
@@ -144,7 +148,7 @@ NAMES = tuple(
     entry.name for entry in fields(Settings) if entry.name not in ("origins", "file", "is_found", "variables")
 )
 #: Settings that are lists of strings; a single string is accepted as well.
-LISTS = ("select", "ignore", "frameworks", "exemptions", "exclude", "expect")
+LISTS = ("select", "ignore", "frameworks", "exemptions", "exclude", "azure_policy", "expect")
 #: Settings that are tables, which can only be set in a file.
 TABLES = ("parameters", "modes", "estates", "notify")
 

@@ -276,7 +276,7 @@ def _value(key: str, value: object, file: File, place: str) -> object:
         raise UsageError(f"invalid value `{value}` for `{key}`", place=(place,), remedy="use a number of days")
     if key in ("require_signature", "allow_unsigned_directory", "strict_unknown") and not isinstance(value, bool):
         raise UsageError(f"invalid value `{value}` for `{key}`", place=(place,), remedy="use true or false")
-    if key == "verification_key" and isinstance(value, str) and value:
+    if key in ("aliases", "verification_key") and isinstance(value, str) and value:
         return file.path.parent / value
     if key not in LISTS:
         return value
@@ -287,4 +287,4 @@ def _value(key: str, value: object, file: File, place: str) -> object:
         return excluded(listed, file.path.parent)
     if key == "frameworks":
         return [str(file.path.parent / entry) if is_framework_file(entry) else entry for entry in listed]
-    return [file.path.parent / entry for entry in listed] if key == "exemptions" else listed
+    return [file.path.parent / entry for entry in listed] if key in ("azure_policy", "exemptions") else listed

@@ -9,7 +9,7 @@ from typing import Any, cast
 import orjson
 from msgspec.structs import replace
 
-from policyeng.bundle import PolicyInput, SnapshotView
+from policyeng.bundle import Policy, PolicyInput, SnapshotView
 from policyeng.bundle.policy_types import Functions, sort_keys
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.engines.embedded import documents_of
@@ -65,7 +65,7 @@ class PythonEvaluator:
         """
         work, bundle, recording = self._work, self._work.bundle, self._recording
         policy = bundle.policies[pair.policy]
-        if policy.python is None:
+        if policy.python is None and policy.azure is None:
             return Judgement(error="the policy has no Python form")
         if bundle.overruns and is_switched_off(bundle, policy):
             return SWITCHED_OFF
@@ -84,18 +84,34 @@ class PythonEvaluator:
             as_of=_as_of(work, pair),
             facts=bundle.facts,
         )
-        functions = policy.python.functions
-        space = getattr(functions[0], "__globals__", {})
         try:
-            with printing_to_standard_error:
-                judgement, causes = within_deadline(space, _outcome, functions, given)
+            judgement, causes = _evaluate_within_deadline(policy, given)
         except DeadlineExceededError as error:
             count_overrun(bundle, policy)
             return Judgement(error=f"limit: {error}", is_limit=True)
-        if not causes or work.marking is None:
+        if not causes or (work.marking is None and policy.azure is None):
             return judgement
+        if work.marking is None:
+            return judgement._replace(unknowns=tuple(Unknown(reason, pointer) for pointer, reason in causes))
         unknowns = (*judgement.unknowns, *work.marking.unknowns(causes, pair.subject, pair.workspace))
         return judgement._replace(unknowns=unknowns, is_partial=True)
+
+
+def _evaluate_within_deadline(policy: Policy, given: PolicyInput) -> tuple[Judgement, tuple[Cause, ...]]:
+    """Evaluate a policy in Python, or a definition of Azure Policy.
+
+    Raises:
+        DeadlineExceededError: it takes too long.
+        BundleError: the module of the policy cannot be run.
+    """
+    if policy.azure is not None:
+        from policyeng.engines import azure_policy  # most bundles have none
+
+        return within_deadline(vars(azure_policy), azure_policy.evaluate_definition, policy.azure, given)
+    assert policy.python is not None  # noqa: S101  # the caller checked it
+    functions = policy.python.functions
+    with printing_to_standard_error:
+        return within_deadline(getattr(functions[0], "__globals__", {}), _outcome, functions, given)
 
 
 def _as_of(work: EvaluationRequest, pair: Pair) -> datetime:

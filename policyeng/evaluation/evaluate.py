@@ -126,6 +126,8 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
 
 def _foreign_problems(bundle: Bundle, findings: Findings, options: EvaluationOptions) -> Iterator[Problem]:
     """Yield the modules of others that are left out and decide nothing themselves, and the builtins that failed."""
+    for note in bundle.azure_notes:
+        yield Problem(level="error" if note.is_error else "warning", message=note.message, place=note.place)
     if bundle.foreign and options.engine == "embedded":
         from policyeng.engines.embedded import compile_bundle  # as for the evaluation
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from policyeng._performance import IdentityKey
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.constraint_match import labels_of_namespaces
-from policyeng.bundle.header import PolicyHeader
+from policyeng.bundle.header import ANY_TYPE, PolicyHeader
 from policyeng.evaluation.pointers import unread, value_at
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot
 from policyeng.models import Resource, Unknown, lowered
@@ -21,6 +21,13 @@ class Selector(NamedTuple):
 
     kind: str
     where: tuple[tuple[str, frozenset[object]], ...]
+
+
+def is_of_kind(subject: Resource, selector: Selector) -> bool:
+    """Check whether a subject has the type of an entry, whatever values it has."""
+    if selector.kind == ANY_TYPE:
+        return "/" in subject.target_type and not subject.is_gap
+    return subject.target_type == selector.kind
 
 
 def selectors_of(header: PolicyHeader) -> tuple[Selector, ...]:
@@ -77,6 +84,10 @@ class TargetMatcher:
 
     def of_type(self, kind: str) -> Sequence[int]:
         """Return the sorted positions of the subjects of a lower-case type."""
+        if kind == ANY_TYPE and ANY_TYPE not in self._by_type:
+            selector = Selector(ANY_TYPE, ())
+            every = [number for number, subject in enumerate(self._subjects) if is_of_kind(subject, selector)]
+            self._by_type[ANY_TYPE] = every
         return self._by_type.get(kind, ())
 
     def taken(self, judges: tuple[Selector, ...]) -> Sequence[int]:
@@ -132,7 +143,7 @@ def list_unreadable(judges: Iterable[Selector], subject: Resource) -> tuple[Unkn
     """Return an unknown for each unreadable field that decides whether one of the entries matches a subject."""
     found: dict[str, str] = {}
     for selector in judges:
-        if selector.kind != subject.target_type:
+        if not is_of_kind(subject, selector):
             continue
         lost = dict[str, str]()
         for pointer, allowed in selector.where:

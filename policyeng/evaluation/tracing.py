@@ -17,7 +17,7 @@ from policyeng.bundle import SnapshotView
 from policyeng.engines.request import EvaluationRequest, Pair
 from policyeng.engines.tracing import Traced, trace
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.matching import selectors_in
+from policyeng.evaluation.matching import is_of_kind, selectors_in
 from policyeng.evaluation.prepared_snapshot import Moves, Path, list_index_changes
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.models import JsonObject, Resource, lowered
@@ -329,9 +329,8 @@ def touched_pairs(
         traced: known reads of pairs of the earlier state.
     """
     subjects, judges = prepared.estate.subjects, selectors_in(prepared.bundle)
-    kinds = {number: {one.kind for one in judges[number]} for number in wanted}
     evaluated = {
-        number: [at for at in positions if subjects[at].target_type in kinds[number]]
+        number: [at for at in positions if any(is_of_kind(subjects[at], one) for one in judges[number])]
         for number, positions in wanted.items()
     }
     context = prepared.with_pairs(evaluated)

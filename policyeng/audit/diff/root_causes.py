@@ -264,7 +264,7 @@ class Splicing:
             taking = Taking(subject)
             for number in numbers:
                 judges = selectors_of(context.bundle.policies[number].header)
-                if any(one.kind == subject.target_type and taking.takes(one) for one in judges):
+                if any(is_of_kind(subject, one) and taking.takes(one) for one in judges):
                     wanted.setdefault(number, set()).add(at)
         return wanted
 
@@ -568,6 +568,8 @@ def digest_of(state: State, policy_id: str) -> str:
     digest = hashlib.sha256(orjson.dumps(policy.header.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS))
     if policy.python is not None:
         digest.update(policy.python.text)
+    if policy.azure is not None:
+        digest.update(orjson.dumps(policy.azure.policy.definition.rule, option=orjson.OPT_SORT_KEYS))
     for path, source in state.bundle.modules:
         if path == policy.file:
             digest.update(source.encode())
