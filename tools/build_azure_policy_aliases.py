@@ -38,6 +38,9 @@ NAMESPACES = frozenset(
 )
 #: What the dump lacks, as `alias,path` or `alias,path,type`.
 EXTRA = (
+    "Microsoft.MachineLearningServices.v2.Data/workspaces/deployments/model.assetId",
+    "Microsoft.MachineLearningServices.v2.Data/workspaces/deployments/model.publisher",
+    "Microsoft.MachineLearningServices.v2.Data/workspaces/deployments/model.registryName",
     # Azure/azure-policy built-in-policies, Machine Learning: used by published definitions, in no public dump.
     "Microsoft.MachineLearningServices/workspaces/managedNetwork.isolationMode",
     "Microsoft.MachineLearningServices/workspaces/systemDatastoresAuthMode",

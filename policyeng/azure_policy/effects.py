@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from policyeng.azure_policy import deployments
 from policyeng.azure_policy.aliases import AliasTable
 from policyeng.azure_policy.assignments import EffectivePolicy
 from policyeng.azure_policy.conditions import Comparison, Condition, ConditionCompiler, deciding_comparisons
@@ -23,6 +24,7 @@ from policyeng.azure_policy.values import (
     Steps,
     Tally,
     Value,
+    each_item,
     fold,
     read,
     scalar_text,
@@ -31,10 +33,10 @@ from policyeng.facts.ids import covers, fold_id, is_open, name_of, segments
 from policyeng.models import Denial, ExemptionMark, JsonObject, lowered
 from policyeng.parsing.arm_expressions import is_expression
 from policyeng.parsing.json_pointer import escaped
-from policyeng.rego.markers import Cause, MarkedObject, Undecided, each_value, show
+from policyeng.rego.markers import Cause, MarkedObject, Undecided, show
 
 #: Modes of which conditions are evaluated; others configure a service, and publish none.
-EVALUATED_MODES = frozenset({"all", "indexed", "microsoft.machinelearningservices.v2.data"})
+EVALUATED_MODES = frozenset({"all", "indexed", deployments.MODE})
 #: The effects that look for related resources, and those that are decided at the resource.
 IF_NOT_EXISTS = frozenset({"auditifnotexists", "deployifnotexists"})
 _DIRECT = frozenset({"audit", "deny", "modify", "append", "mutate"})
@@ -145,6 +147,12 @@ class CompiledPolicy:
     def types(self) -> frozenset[str] | None:
         """The types that the condition names at its top, as they are written; None if it can be any."""
         return types_of(_lower_keys(self.policy.definition.rule).get("if"))
+
+    @cached_property
+    def judged_types(self) -> frozenset[str] | None:
+        """The types of the resources that it evaluates, as they are written; None if it can be any."""
+        is_data = lowered(self.policy.definition.mode) == deployments.MODE
+        return frozenset(deployments.JUDGED) if is_data else self.types
 
     @cached_property
     def looks_up(self) -> bool:
@@ -304,6 +312,8 @@ class CompiledPolicy:
             return _NO_FINDING
         if any(covers(scope, identity) for scope in policy.not_scopes):
             return _NO_FINDING
+        if lowered(policy.definition.mode) == deployments.MODE:
+            resource = deployments.as_data_plane(resource)
         kind = lowered(str(read(resource, ("type",)) or ""))
         if self.types is None and fold(policy.definition.mode) == "indexed" and not resource.get("location"):
             return _NO_FINDING  # the mode leaves out types without a location
@@ -520,7 +530,7 @@ def _inline_connections(resource: JsonObject) -> list[JsonObject] | None:
     entries = read(resource, ("properties", "privateEndpointConnections"))
     if not isinstance(entries, list):
         return None
-    return [{"type": f"{resource['type']}{_CONNECTIONS}", **entry} for entry in each_value(entries)]
+    return [{"type": f"{resource['type']}{_CONNECTIONS}", **entry} for entry in each_item(entries)]
 
 
 def _listed(
@@ -529,7 +539,7 @@ def _listed(
     try:
         by_type = index.get(scope)
         ids = by_type.get(kind) if by_type is not None else None
-        for identity in each_value(ids) if ids is not None else ():
+        for identity in each_item(ids) if ids is not None else ():
             resource = given.snapshot.by_id.get(identity)
             if resource is not None:
                 yield resource

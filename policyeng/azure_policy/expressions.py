@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from policyeng.azure_policy.aliases import AliasTable, UnknownAliasError
 from policyeng.azure_policy.functions import FUNCTIONS, UNDECIDABLE, get_member
-from policyeng.azure_policy.values import MISSING, STAR, NotKnown, Steps, Value, gather, read, truth
+from policyeng.azure_policy.values import MISSING, STAR, NotKnown, Steps, Value, each_item, gather, read, truth
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.arm_expressions import (
     ExpressionError,
@@ -21,7 +21,7 @@ from policyeng.parsing.arm_expressions import (
     plain,
 )
 from policyeng.parsing.json_text import shortened
-from policyeng.rego.markers import Undecided, each_value
+from policyeng.rego.markers import Undecided
 
 #: Nested counts of one definition.
 MAX_COUNTS = 8
@@ -177,7 +177,7 @@ class ExpressionCompiler:
             return compiled
         arguments = tuple(self._compile(argument, place) for argument in node.arguments)
         if node.name in _CONTEXT or node.name == "utcnow":
-            return _read_context(node.name)
+            return _read_context(node)
         if node.name in UNDECIDABLE:
             unknown = NotKnown.because(f"`{node.written}()` has no value here: {UNDECIDABLE[node.name]}")
             return lambda _: unknown
@@ -349,8 +349,9 @@ def _apply(name: str, function: Callable[..., object], arguments: tuple[Evaluate
     return evaluate
 
 
-def _read_context(name: str) -> Evaluate:
-    reason = NotKnown.because(f"`{name}()` has no value here: {_CONTEXT.get(name, 'the time is not known')}")
+def _read_context(node: FunctionCall) -> Evaluate:
+    name = node.name
+    reason = NotKnown.because(f"`{node.written}()` has no value here: {_CONTEXT.get(name, 'the time is not known')}")
 
     def evaluate(scope: Scope) -> Value:
         make = scope.context.get(name)
@@ -386,7 +387,7 @@ LOCATION: Steps = ("location",)
 def fold_location(value: Value) -> Value:
     """Return a location, or locations, without spaces: `East US` is `eastus`."""
     if isinstance(value, list):
-        return [fold_location(entry) for entry in each_value(value)]
+        return [fold_location(entry) for entry in each_item(value)]
     return lowered(value.replace(" ", "")) if isinstance(value, str) else value
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from policyeng.models import lowered
-from policyeng.rego.markers import Cause, Undecided, each_value
+from policyeng.rego.markers import Cause, Special, Undecided
 
 #: A JSON value, `MISSING` or `NotKnown`.
 Value = Any
@@ -129,6 +129,11 @@ def read(value: Value, steps: Steps) -> Value:
     return value
 
 
+def each_item(items: Value) -> Iterable[Value]:
+    """Return the members of a list, with the markers among them; raise at its end if there may be others."""
+    return items.each() if isinstance(items, Special) else items
+
+
 def gather(value: Value, steps: Steps) -> Gathered:
     """Return the values under the stars of a path."""
     values: list[Value] = []
@@ -151,7 +156,7 @@ def _gather(value: Value, steps: Steps, values: list[Value], causes: list[Cause]
         if not isinstance(items, list):
             return False
         whole = True
-        for item in each_value(items):
+        for item in each_item(items):
             whole = _gather(item, steps[at + 1 :], values, causes) and whole
     except Undecided as error:
         causes.extend(error.causes)

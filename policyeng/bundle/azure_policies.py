@@ -126,7 +126,7 @@ def _policy_of(effective: EffectivePolicy, compiled: CompiledPolicy) -> Policy:
         "title": shortened(definition.title or effective.id, 149),
         "description": definition.description,
         "severity": _severity(effective, compiled.static_effect),
-        "judges": tuple(TargetType(type=kind) for kind in sorted(compiled.types or (ANY_TYPE,))),
+        "judges": tuple(TargetType(type=kind) for kind in sorted(compiled.judged_types or (ANY_TYPE,))),
         "controls": dict(effective.controls),
         "parameters": {name: {"default": value} for name, value in _parameters(effective)},
         "remediation": _remediation(compiled),

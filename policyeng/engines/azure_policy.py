@@ -25,6 +25,8 @@ def evaluate_definition(policy: CompiledPolicy, given: PolicyInput) -> tuple[Jud
         return PASSES, undecided.causes
     except RefusedError as error:
         return Judgement(error=f"the definition cannot be evaluated: {error}"), ()
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:  # values of any form
+        return Judgement(error=f"{type(error).__name__}: {error}"), ()
     if not decision.applies:
         return SKIPPED, ()
     if decision.denial is None:
