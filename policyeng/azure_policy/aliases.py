@@ -50,9 +50,11 @@ class AliasTable:
         """Store rows of a name, a path and a type, which counts if the name has none before its last slash."""
         self.source = source
         self._paths: dict[str, dict[str, str]] = {}
+        self._names: dict[str, str] = {}
         self._namespaces: set[str] = set()
         for name, path, kind in rows:
             folded = lowered(name)
+            self._names[folded] = name
             prefix = folded.rpartition("/")[0]
             # The aliases of children are listed with their parents; those without a type are of several.
             self._paths.setdefault(folded, {}).setdefault(prefix if "/" in prefix else lowered(kind), path)
@@ -66,6 +68,7 @@ class AliasTable:
         """Return a table with the rows of another one, which win."""
         table = AliasTable(iter(()), f"{other.source}, {self.source}")
         table._paths = {**self._paths, **other._paths}
+        table._names = {**self._names, **other._names}
         table._namespaces = self._namespaces | other._namespaces
         return table
 
@@ -103,7 +106,7 @@ class AliasTable:
         namespace, prefix = folded.partition("/")[0], folded.rpartition("/")[0]
         if namespace not in self._namespaces:
             return f"unknown alias `{name}`: no aliases of {namespace} are known; give `--aliases`"
-        near = [known for known in self._paths if known.startswith(f"{prefix}/")]
+        near = [known for key, known in self._names.items() if key.startswith(f"{prefix}/")]
         return f"unknown alias `{name}`{suggest_nearest(folded, near)}"
 
 

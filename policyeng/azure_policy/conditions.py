@@ -150,8 +150,8 @@ class ConditionCompiler(ExpressionCompiler):
             def read(scope: Scope) -> Value:
                 return read_plain(scope.resource)
 
-            if steps == LOCATION:
-                return read, lambda scope: holds(operator, read(scope), fold_location(right(scope)))
+            if steps == LOCATION and operator.removeprefix("not") in ("equals", "in"):
+                return read, lambda scope: holds(operator, fold_location(read(scope)), fold_location(right(scope)))
             return read, lambda scope: holds(operator, read(scope), right(scope))
 
         def evaluate(scope: Scope) -> bool | NotKnown:

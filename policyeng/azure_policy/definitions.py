@@ -172,7 +172,8 @@ def read_documents(tree: Mapping[PurePosixPath, bytes], root: Path) -> PolicyDoc
 
 def _without_comments(content: bytes) -> bytes:
     """Return JSON with comments as JSON: comments, and commas before a closing bracket, become blanks."""
-    text, out, at = content.decode("utf-8-sig", "replace"), [], 0
+    text, at = content.decode("utf-8-sig", "replace"), 0
+    out: list[str] = []
     while at < len(text):
         if text[at] == '"':
             end = at + 1
@@ -184,9 +185,10 @@ def _without_comments(content: bytes) -> bytes:
             at = text.find("\n", at) if "\n" in text[at:] else len(text)
         elif text.startswith("/*", at):
             at = text.find("*/", at) + 2 if "*/" in text[at:] else len(text)
-        elif text[at] == "," and text[at + 1 :].lstrip()[:1] in ("}", "]"):
-            at += 1
         else:
+            if text[at] in "}]":
+                while out and (out[-1].isspace() or out[-1] == ","):
+                    out.pop()
             out.append(text[at])
             at += 1
     return "".join(out).encode()

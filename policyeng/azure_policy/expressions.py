@@ -362,8 +362,6 @@ def _read_context(node: FunctionCall) -> Evaluate:
 
 def plain_reader(steps: Steps) -> Callable[[Value], Value]:
     """Return a function that reads a path without stars."""
-    if steps == LOCATION:
-        return lambda root: fold_location(read_or_unknown(root, steps))
     if lowered(steps[0]) not in ("id", "name", "fullname"):
         return lambda root: read_or_unknown(root, steps)
 
@@ -380,7 +378,7 @@ def plain_reader(steps: Steps) -> Callable[[Value], Value]:
     return evaluate
 
 
-#: The steps of the field `location`, which is compared without spaces.
+#: The steps of the field `location`, whose values are equal without spaces, too.
 LOCATION: Steps = ("location",)
 
 
@@ -388,7 +386,7 @@ def fold_location(value: Value) -> Value:
     """Return a location, or locations, without spaces: `East US` is `eastus`."""
     if isinstance(value, list):
         return [fold_location(entry) for entry in each_item(value)]
-    return lowered(value.replace(" ", "")) if isinstance(value, str) else value
+    return (lowered(value.replace(" ", "")) or value) if isinstance(value, str) else value
 
 
 def read_or_unknown(root: Value, steps: Steps) -> Value:
