@@ -137,7 +137,7 @@ class ExpressionCompiler:
         if steps is not None:
             self.reads.add(steps)
         if nearest is None:
-            return FieldRead(name, None, steps, STAR in name)
+            return FieldRead(name, None, steps, is_list=STAR in name or STAR in (steps or ()))
         own = None if steps is None or nearest.steps is None else steps[len(nearest.steps) :]
         return FieldRead(name, nearest.slot, own, is_list=True)
 
