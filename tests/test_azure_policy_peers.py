@@ -51,7 +51,7 @@ CONDITIONS: dict[str, JsonObject] = {
 
 def _workspaces() -> Iterator[JsonObject]:
     connections = [None, [], ["Pending"], ["Rejected", "Approved"]]
-    encryptions = [None, {"status": "Enabled"}, {"status": "Disabled"}]
+    encryptions: list[JsonObject | None] = [None, {"status": "Enabled"}, {"status": "Disabled"}]
     encryptions.append({"keyVaultProperties": {"keyVaultArmId": f"{GROUP}/v", "keyIdentifier": "https://v/keys/k"}})
     cases = product(["Default", "Hub", "Project"], [None, "Enabled", "Disabled"], encryptions, connections)
     for number, (kind, access, encryption, states) in enumerate(cases):

@@ -196,6 +196,7 @@ PAGE_OF = {
     **{f"policies {name}": "docs/commands.md" for name in ("list", "show", "new")},
     **{f"bundle {name}": "docs/bundles.md" for name in ("build", "sign", "verify")},
     **dict.fromkeys(("frameworks list", "frameworks show"), "docs/frameworks.md"),
+    "azure-policy coverage": "docs/azure-policy.md",
     **dict.fromkeys(("explain", "eval"), "docs/explain.md"),
     "diff": "docs/comparing.md",
     "snapshot collect": "docs/collecting.md",

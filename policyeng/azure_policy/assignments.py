@@ -9,12 +9,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 from policyeng.azure_policy.aliases import AliasTable
 from policyeng.azure_policy.definitions import (
-    Assignment,
     Initiative,
+    InitiativeMember,
+    PolicyAssignment,
     PolicyDefinition,
     PolicyDocuments,
     PolicyExemption,
-    Reference,
     defaults_of,
     name_in,
 )
@@ -52,7 +52,7 @@ class EffectivePolicy:
     exemptions: tuple[PolicyExemption, ...] = ()
 
 
-class Note(NamedTuple):
+class PolicyNote(NamedTuple):
     """Something about the policies that a reader must know; an error is something that is not evaluated."""
 
     is_error: bool
@@ -64,7 +64,7 @@ class ResolvedPolicies(NamedTuple):
     """The policies to evaluate, and notes."""
 
     policies: Sequence[EffectivePolicy]
-    notes: Sequence[Note]
+    notes: Sequence[PolicyNote]
 
 
 class _Catalogue(Generic[_Entry]):
@@ -99,17 +99,17 @@ def _fits_version(version: str, pattern: str) -> bool:
 
 def resolve(documents: PolicyDocuments, aliases: AliasTable) -> ResolvedPolicies:
     """Return what is evaluated: assignments if there are any, else initiatives and definitions outside of them."""
-    return _Resolver(documents, aliases).resolve()
+    return _PolicyResolver(documents, aliases).resolve()
 
 
-class _Resolver:
+class _PolicyResolver:
     """Joins documents."""
 
     def __init__(self, documents: PolicyDocuments, aliases: AliasTable) -> None:
         self._documents, self._aliases = documents, aliases
         self._definitions = _Catalogue(documents.definitions)
         self._initiatives = _Catalogue(documents.initiatives)
-        self._notes: list[Note] = []
+        self._notes: list[PolicyNote] = []
 
     def resolve(self) -> ResolvedPolicies:
         """Return the policies with unique ids, and notes."""
@@ -128,17 +128,17 @@ class _Resolver:
             ]
         return ResolvedPolicies(_with_ids(policies), self._notes)
 
-    def _of_assignment(self, assignment: Assignment) -> Iterator[EffectivePolicy]:
+    def _of_assignment(self, assignment: PolicyAssignment) -> Iterator[EffectivePolicy]:
         place = assignment.place
         if assignment.has_selectors:
             message = (
                 f"the assignment `{assignment.name}` has resource selectors, which are not applied: it is evaluated "
                 "for all resources of its scope"
             )
-            self._notes.append(Note(is_error=False, message=message, place=place))
+            self._notes.append(PolicyNote(is_error=False, message=message, place=place))
         if not assignment.is_enforced:
             message = f"the assignment `{assignment.name}` is not enforced in Azure, and evaluated all the same"
-            self._notes.append(Note(is_error=False, message=message, place=place))
+            self._notes.append(PolicyNote(is_error=False, message=message, place=place))
         if assignment.is_initiative:
             initiative = self._initiatives.find(assignment.target, assignment.version)
             if initiative is not None:
@@ -150,10 +150,10 @@ class _Resolver:
             return
         kind = "initiative" if assignment.is_initiative else "definition"
         message = f"the {kind} `{assignment.target}` of the assignment `{assignment.name}` is not in the files; add it"
-        self._notes.append(Note(is_error=True, message=message, place=place))
+        self._notes.append(PolicyNote(is_error=True, message=message, place=place))
 
     def _of_initiative(
-        self, initiative: Initiative, values: JsonObject, assignment: Assignment | None
+        self, initiative: Initiative, values: JsonObject, assignment: PolicyAssignment | None
     ) -> Iterator[EffectivePolicy]:
         parameters = defaults_of(initiative.parameters) | {lowered(name): value for name, value in values.items()}
         missing: list[str] = []
@@ -172,10 +172,10 @@ class _Resolver:
                 f"{len(missing)} definitions of the initiative `{initiative.name}` are not in the files ({names}); "
                 "add them"
             )
-            self._notes.append(Note(is_error=True, message=message, place=initiative.place))
+            self._notes.append(PolicyNote(is_error=True, message=message, place=initiative.place))
 
     def _member_values(
-        self, initiative: Initiative, member: Reference, parameters: Mapping[str, object]
+        self, initiative: Initiative, member: InitiativeMember, parameters: Mapping[str, object]
     ) -> dict[str, object]:
         """Return the parameters of a member; those that depend on a parameter without a value are left out."""
         compiler = ExpressionCompiler(self._aliases, "", "", {lowered(name): None for name in initiative.parameters})
@@ -187,13 +187,13 @@ class _Resolver:
                 message = (
                     f"the parameter `{name}` of `{member.id}` in the initiative `{initiative.name}`: {error.reason}"
                 )
-                self._notes.append(Note(is_error=True, message=message, place=initiative.place))
+                self._notes.append(PolicyNote(is_error=True, message=message, place=initiative.place))
                 result = NotKnown.because(error.reason)
             # A value that is not known hides the default.
             own[lowered(name)] = None if isinstance(result, NotKnown) else result
         return own
 
-    def _assigned(self, policy: EffectivePolicy, assignment: Assignment) -> EffectivePolicy:
+    def _assigned(self, policy: EffectivePolicy, assignment: PolicyAssignment) -> EffectivePolicy:
         reference = lowered(policy.reference)
         override = next(
             (effect for effect, references in assignment.overrides if not references or reference in references), ""

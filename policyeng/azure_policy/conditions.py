@@ -36,7 +36,7 @@ from policyeng.rego.markers import Cause
 _MAX_DEPTH = 64
 
 
-class Comparison(NamedTuple):
+class FieldComparison(NamedTuple):
     """What a condition without others in it compares: with a field if there is one, by an operator in lower case."""
 
     field: FieldRead | None
@@ -57,7 +57,7 @@ class Condition(NamedTuple):
     kind: Literal["allof", "anyof", "not", "comparison"]
     evaluate: Evaluate
     parts: tuple[Condition, ...] = ()
-    comparison: Comparison | None = None
+    comparison: FieldComparison | None = None
 
 
 class ConditionCompiler(ExpressionCompiler):
@@ -110,7 +110,7 @@ class ConditionCompiler(ExpressionCompiler):
         return Condition(
             "comparison",
             lambda scope: holds(operator, compiled(scope), right(scope)),
-            comparison=Comparison(None, operator, compiled, right),
+            comparison=FieldComparison(None, operator, compiled, right),
         )
 
     def _compile_field_condition(self, name: object, operator: str, right: Evaluate, place: str) -> Condition:
@@ -119,12 +119,12 @@ class ConditionCompiler(ExpressionCompiler):
         if not is_expression(name):
             field_read = self.find_field(name, place)
             left, evaluate = self._compile_test(field_read, operator, right)
-            return Condition("comparison", evaluate, comparison=Comparison(field_read, operator, left, right))
+            return Condition("comparison", evaluate, comparison=FieldComparison(field_read, operator, left, right))
         read_name = self.compile_value(name, place)
         evaluate = self.compile_dynamic(
             read_name, lambda text: self._compile_test(self.find_field(text, place), operator, right)[1]
         )
-        return Condition("comparison", evaluate, comparison=Comparison(None, operator, read_name, right))
+        return Condition("comparison", evaluate, comparison=FieldComparison(None, operator, read_name, right))
 
     def _compile_test(self, field_read: FieldRead, operator: str, right: Evaluate) -> tuple[Evaluate, Evaluate]:
         """Return functions that return the value of a field, and whether all of its values fulfil a condition."""
@@ -284,7 +284,7 @@ def _connect(parts: tuple[Condition, ...], *, ends: bool) -> Evaluate:
     return evaluate
 
 
-def deciding_comparisons(condition: Condition, scope: Scope) -> Iterator[tuple[Comparison, bool]]:
+def deciding_comparisons(condition: Condition, scope: Scope) -> Iterator[tuple[FieldComparison, bool]]:
     """Yield the comparisons that made a condition what it is, each with its outcome."""
     outcome = condition.evaluate(scope)
     if isinstance(outcome, NotKnown):

@@ -53,7 +53,7 @@ class PolicyDefinition:
         return defaults_of(self.parameters)
 
 
-class Reference(NamedTuple):
+class InitiativeMember(NamedTuple):
     """A member of an initiative: `values` may have expressions with the initiative's parameters."""
 
     name: str
@@ -71,12 +71,12 @@ class Initiative:
     title: str
     version: str
     parameters: JsonObject
-    members: tuple[Reference, ...]
+    members: tuple[InitiativeMember, ...]
     place: str
 
 
 @dataclass(frozen=True)
-class Assignment:
+class PolicyAssignment:
     """An assignment of a definition or an initiative.
 
     Attributes:
@@ -128,7 +128,7 @@ class PolicyDocuments:
 
     definitions: list[PolicyDefinition] = field(default_factory=list)
     initiatives: list[Initiative] = field(default_factory=list)
-    assignments: list[Assignment] = field(default_factory=list)
+    assignments: list[PolicyAssignment] = field(default_factory=list)
     exemptions: list[PolicyExemption] = field(default_factory=list)
 
     def extend(self, other: PolicyDocuments) -> None:
@@ -279,9 +279,9 @@ class _Reader:
             place=self._place,
         )
 
-    def _assignment(self, document: JsonObject, body: JsonObject) -> Assignment:
+    def _assignment(self, document: JsonObject, body: JsonObject) -> PolicyAssignment:
         name, target = self._name(document), body["policyDefinitionId"]
-        return Assignment(
+        return PolicyAssignment(
             name=name,
             title=_text(body, "displayName") or name,
             target=name_in(target),
@@ -357,9 +357,9 @@ def name_in(identity: str) -> str:
     return identity.rstrip("/'])} ").rpartition("/")[2].rpartition("'")[2].strip()
 
 
-def _member(entry: JsonObject) -> Reference:
+def _member(entry: JsonObject) -> InitiativeMember:
     name = name_in(_text(entry, "policyDefinitionId") or _text(entry, "policyDefinitionName"))
-    return Reference(
+    return InitiativeMember(
         name=name,
         id=_text(entry, "policyDefinitionReferenceId") or name,
         version=_text(entry, "definitionVersion"),

@@ -12,7 +12,7 @@ import orjson
 from policyeng.azure_policy import deployments
 from policyeng.azure_policy.aliases import AliasTable
 from policyeng.azure_policy.assignments import EffectivePolicy
-from policyeng.azure_policy.conditions import Comparison, Condition, ConditionCompiler, deciding_comparisons
+from policyeng.azure_policy.conditions import Condition, ConditionCompiler, FieldComparison, deciding_comparisons
 from policyeng.azure_policy.expressions import Evaluate, RefusedError, Scope
 from policyeng.azure_policy.functions import format_moment
 from policyeng.azure_policy.values import (
@@ -102,7 +102,7 @@ class EvaluatedInput(Protocol):
         """Return the evaluation time."""
 
 
-class Decision(NamedTuple):
+class PolicyDecision(NamedTuple):
     """What a policy says about a resource: by default that it complies.
 
     Attributes:
@@ -117,7 +117,7 @@ class Decision(NamedTuple):
     exemption: ExemptionMark | None = None
 
 
-_COMPLIES, _NO_FINDING = Decision(), Decision(applies=False)
+_COMPLIES, _NO_FINDING = PolicyDecision(), PolicyDecision(applies=False)
 
 
 class _Program(NamedTuple):
@@ -299,7 +299,7 @@ class CompiledPolicy:
             existence(self.related_type)
         return _Program(condition, effect, details, existence)
 
-    def decide(self, given: EvaluatedInput) -> Decision:
+    def decide(self, given: EvaluatedInput) -> PolicyDecision:
         """Return what the policy says.
 
         Raises:
@@ -326,10 +326,10 @@ class CompiledPolicy:
         if outcome is False:
             return _NO_FINDING if self.looks_up else _COMPLIES
         if isinstance(outcome, NotKnown):
-            return Decision(causes=outcome.causes)
+            return PolicyDecision(causes=outcome.causes)
         if not isinstance(effect, str):
             causes = effect.causes if isinstance(effect, NotKnown) else (("", "the effect is not a text"),)
-            return Decision(causes=causes)
+            return PolicyDecision(causes=causes)
         decision = self._apply_effect(fold(effect), effect, program, scope, given)
         if decision.denial is not None and policy.exemptions:
             return decision._replace(exemption=_find_exemption(policy, identity, given.as_of))
@@ -337,14 +337,14 @@ class CompiledPolicy:
 
     def _apply_effect(
         self, folded: str, effect: str, program: _Program, scope: Scope, given: EvaluatedInput
-    ) -> Decision:
+    ) -> PolicyDecision:
         if folded in _ELSEWHERE:
-            return Decision(causes=(("", f"the effect `{effect}`: {_ELSEWHERE[folded]}"),))
+            return PolicyDecision(causes=(("", f"the effect `{effect}`: {_ELSEWHERE[folded]}"),))
         if folded in IF_NOT_EXISTS and self.looks_up:
             return self._require_related(program, scope, given)
         if folded in _DIRECT:
-            return Decision(denial=self._describe(program.condition, scope))
-        return Decision(causes=(("", f"the effect `{effect}` is not supported"),))
+            return PolicyDecision(denial=self._describe(program.condition, scope))
+        return PolicyDecision(causes=(("", f"the effect `{effect}` is not supported"),))
 
     def _parameters(self, given: EvaluatedInput) -> Mapping[str, Value]:
         if self._values[0] is not given.parameters:
@@ -355,15 +355,15 @@ class CompiledPolicy:
     def _message(self) -> str:
         return self.policy.message or self.policy.definition.title
 
-    def _require_related(self, program: _Program, scope: Scope, given: EvaluatedInput) -> Decision:
+    def _require_related(self, program: _Program, scope: Scope, given: EvaluatedInput) -> PolicyDecision:
         """Pass if a related resource meets the existence condition."""
         details = {name: evaluate(scope) for name, evaluate in program.details.items()}
         kind = details["type"]
         if isinstance(kind, NotKnown):
-            return Decision(causes=kind.causes)
+            return PolicyDecision(causes=kind.causes)
         kind = lowered(str(kind))
         if kind != self.related_type:
-            return Decision(causes=(("", f"whether all resources of the type `{kind}` were read is not known"),))
+            return PolicyDecision(causes=(("", f"whether all resources of the type `{kind}` were read is not known"),))
         condition = program.existence(kind)
         causes: list[Cause] = []
         is_uncertain = False
@@ -383,14 +383,14 @@ class CompiledPolicy:
             elif outcome:
                 return _COMPLIES
         if causes or is_uncertain:
-            return Decision(causes=tuple(dict.fromkeys(causes)))
+            return PolicyDecision(causes=tuple(dict.fromkeys(causes)))
         name = details.get("name")
         expected = {"type": self._then["details"].get("type")} | ({"name": name} if isinstance(name, str) else {})
-        return Decision(denial=Denial(msg=self._message, expected=expected))
+        return PolicyDecision(denial=Denial(msg=self._message, expected=expected))
 
     def _describe(self, condition: Condition, scope: Scope) -> Denial:
         """Return the denial with the place of the comparison that decided: the last one of a field but the type."""
-        chosen: tuple[Comparison, bool] | None = None
+        chosen: tuple[FieldComparison, bool] | None = None
         for comparison, outcome in deciding_comparisons(condition, scope):
             field = comparison.field
             is_telling = field is not None and field.steps not in (None, ("type",), ("kind",), ("location",))

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from policyeng.azure_policy.aliases import AliasTable, aliases_in, built_in_aliases
-from policyeng.azure_policy.assignments import EffectivePolicy, Note, resolve
+from policyeng.azure_policy.assignments import EffectivePolicy, PolicyNote, resolve
 from policyeng.azure_policy.definitions import PolicyDocuments, may_have_policies, read_documents
 from policyeng.azure_policy.effects import EVALUATED_MODES, CompiledPolicy
 from policyeng.bundle.external_policies import ForeignHeader
@@ -29,14 +29,14 @@ class AzurePolicies(NamedTuple):
     """The policies of origins, and notes about what is not evaluated."""
 
     policies: list[Policy]
-    notes: tuple[Note, ...]
+    notes: tuple[PolicyNote, ...]
 
 
 class ResolvedOrigins(NamedTuple):
     """What is in origins: the policies as they apply, notes, and the aliases."""
 
     policies: Sequence[EffectivePolicy]
-    notes: Sequence[Note]
+    notes: Sequence[PolicyNote]
     aliases: AliasTable
 
 
@@ -111,12 +111,12 @@ def read_policies(origins: Sequence[BundleOrigin]) -> AzurePolicies:
     return AzurePolicies(policies, tuple(notes))
 
 
-def _summarize(policies: Sequence[EffectivePolicy], what: str) -> Iterator[Note]:
+def _summarize(policies: Sequence[EffectivePolicy], what: str) -> Iterator[PolicyNote]:
     if policies:
         names = [f"{policy.id} ({shortened(policy.definition.title)})" for policy in policies[:_MOST_NAMES]]
         names += [f"{len(policies) - _MOST_NAMES} more"] if len(policies) > _MOST_NAMES else []
         message = f"{len(policies)} Azure policies {what}: {', '.join(names)}"
-        yield Note(is_error=False, message=message, place=policies[0].definition.place)
+        yield PolicyNote(is_error=False, message=message, place=policies[0].definition.place)
 
 
 def _policy_of(effective: EffectivePolicy, compiled: CompiledPolicy) -> Policy:

@@ -29,7 +29,7 @@ from policyeng.facts.catalogue import built_in_root
 from policyeng.models import JsonObject, lowered, read_only
 
 if TYPE_CHECKING:
-    from policyeng.azure_policy.assignments import Note
+    from policyeng.azure_policy.assignments import PolicyNote
     from policyeng.bundle.analysis import ModuleAnalysis, PolicyReach
     from policyeng.bundle.files import BundleOrigin, PolicySource
     from policyeng.bundle.left_out import LeftOutModule
@@ -151,7 +151,7 @@ class Bundle:
     foreign: frozenset[str] = frozenset()
     lenient: frozenset[str] = frozenset()
     left_out: tuple[LeftOutModule, ...] = ()
-    azure_notes: tuple[Note, ...] = ()
+    azure_notes: tuple[PolicyNote, ...] = ()
 
     @cached_property
     def frameworks(self) -> JsonObject:

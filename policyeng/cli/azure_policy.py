@@ -22,7 +22,7 @@ from policyeng.report.escaping import visible
 from policyeng.report.phrases import count
 
 if TYPE_CHECKING:
-    from policyeng.azure_policy.assignments import Note
+    from policyeng.azure_policy.assignments import PolicyNote
     from policyeng.azure_policy.coverage import PolicyCoverage
 
 azure_policy = typer.Typer(
@@ -95,7 +95,7 @@ def _document(row: PolicyCoverage) -> JsonObject:
     }
 
 
-def _lines(rows: Sequence[PolicyCoverage], notes: Sequence[Note]) -> Iterator[str]:
+def _lines(rows: Sequence[PolicyCoverage], notes: Sequence[PolicyNote]) -> Iterator[str]:
     """Yield a line for each policy, with details below it, and the numbers."""
     for row in sorted(rows, key=lambda row: (_ORDER.index(row.status), row.title)):
         yield f"{row.status:<9}  {row.effect or '(parameter)':<17}  {shortened(row.title)}  [{row.id}]"
