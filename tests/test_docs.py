@@ -193,7 +193,7 @@ def test_the_picture_is_what_check_prints() -> None:
 #: The commands, each with the page that has its options.
 PAGE_OF = {
     **dict.fromkeys(("admit", "check", "init", "schema", "serve", "test", "verify"), "docs/commands.md"),
-    **{f"policies {name}": "docs/commands.md" for name in ("list", "show", "new")},
+    **{f"policies {name}": "docs/commands.md" for name in ("list", "show", "new", "export")},
     **{f"bundle {name}": "docs/bundles.md" for name in ("build", "sign", "verify")},
     **dict.fromkeys(("frameworks list", "frameworks show"), "docs/frameworks.md"),
     "azure-policy coverage": "docs/azure-policy.md",

@@ -83,6 +83,14 @@ class AliasTable:
             self._steps[key] = self._find(name, kind)
         return self._steps[key]
 
+    def find_name(self, steps: Steps, kind: str) -> str | None:
+        """Return the name of a field of resources of a lower-case type by its path; None if it has none."""
+        if lowered(steps[0]) in _FIELDS:
+            return ".".join(steps)
+        path = lowered(".".join(steps))
+        names = (name for name, by_type in self._paths.items() if lowered(by_type.get(kind, "")) == path)
+        return next((self._names[name] for name in names), None)
+
     def _find(self, name: str, kind: str) -> Steps | None:
         folded = lowered(name)
         if folded.startswith("tags[") and folded.endswith("]"):

@@ -356,6 +356,47 @@ def show(args: ShowOptions) -> int:
     return 0
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
+class ExportOptions(PolicyOptions):
+    """The options of `policyeng policies export`."""
+
+    identities: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Policy ids. Default: all.", autocompletion=complete_ids),
+    ] = None
+    to: Annotated[str, typer.Option("--to", metavar="FORM", help="The form: azure-policy.")] = "azure-policy"
+
+
+@policies.command(cls=Command)
+@with_options(ExportOptions)
+def export(args: ExportOptions) -> int:
+    """Print policies of one resource and one field as definitions of Azure Policy; each is tested to decide the same.
+
+    What cannot be a definition is named with the reason on standard error. Exit code 2 if a requested policy is none.
+
+    Examples:
+      policyeng policies export AML-NET-001 > definition.json
+    """
+    from policyeng.testing.azure_policy_export import ExportRefusedError, export_policy
+
+    find_known(args.to, ("azure-policy",), "form")
+    bundle = bundle_of(args.policies, args.settings(), args.given_data)
+    by_id = {entry.id.upper(): entry for entry in bundle.policies}
+    for identity in args.identities or ():
+        if identity.upper() not in by_id:
+            raise UsageError(f"unknown policy `{identity}`{suggest_nearest(identity, by_id)}")
+    definitions = []
+    wanted = [by_id[identity.upper()] for identity in args.identities or ()] or list(bundle.policies)
+    for entry in wanted:
+        try:
+            definitions.append(export_policy(bundle, entry))
+        except ExportRefusedError as error:
+            print_line(f"policyeng: {entry.id} is not exported: {error}", error=True)
+    document = definitions[0] if len(wanted) == len(definitions) == 1 else definitions
+    typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    return 2 if args.identities and len(definitions) < len(wanted) else 0
+
+
 def _print_profiles(profiles: Sequence[Profile], format_: str) -> None:
     if format_ == "json":
         typer.echo(orjson.dumps([asdict(profile) for profile in profiles], option=orjson.OPT_INDENT_2))

@@ -238,6 +238,5 @@ class PolicyReload(Watched[EvaluationSetup]):
 
 
 def _list_named_files(settings: Settings) -> Iterator[Path]:
-    yield from settings.exemptions
-    if settings.verification_key is not None:
-        yield settings.verification_key
+    yield from (*settings.exemptions, *settings.azure_policy)
+    yield from (path for path in (settings.verification_key, settings.aliases) if path is not None)
