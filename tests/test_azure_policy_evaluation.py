@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 import policyeng
+from policyeng.admission import AdmissionOptions, AdmissionSession, changes_of, decided_wholly
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.errors import BundleError
@@ -487,3 +488,52 @@ def test_coverage_says_what_is_evaluated(tmp_path: Path) -> None:
     (tmp_path / "aliases.json").write_bytes(orjson.dumps(provider))
     ran = run("azure-policy", "coverage", "p", "--aliases", "aliases.json", folder=tmp_path)
     assert "4 policies: 2 evaluated, 1 disabled, 1 refused" in ran.stdout
+
+
+def test_a_session_decides_as_a_whole_evaluation(tmp_path: Path) -> None:
+    """What the recorded reads leave out changes nothing: related resources and resources of any type are among them."""
+    tagged = definition("tagged", {"field": "tags[owner]", "exists": False}, default="Deny")
+    bundle = bundle_of(tmp_path, public_access(default="Deny"), diagnostics(), tagged)
+    (tmp_path / "s.json").write_bytes(orjson.dumps(snapshot(workspace(), setting(True)) | {"covers": COVERED}))
+    state, options = policyeng.load_snapshot(tmp_path / "s.json"), AdmissionOptions(AS_OF)
+    compute = {"id": f"{ID}/computes/c", "name": "c", "type": COMPUTE, "location": "x"}
+    changes: list[Any] = [
+        workspace(publicNetworkAccess="Disabled") | {"tags": {"owner": "a"}},
+        workspace(publicNetworkAccess="Enabled"),
+        setting(False),
+        setting(True)["id"],
+        compute | {"properties": {"computeType": "AmlCompute"}},
+        compute | {"properties": {"computeType": "AmlCompute"}, "tags": {"owner": "a"}},
+    ]
+    session = AdmissionSession(bundle, state)
+    decisions = [session.decide(change, options) for change in changes]
+    whole = [decided_wholly(bundle, state, changes_of(change), options) for change in changes]
+    assert [decision.model_dump_json() for decision in decisions] == [each.model_dump_json() for each in whole]
+    assert [decision.allowed for decision in decisions] == [True, False, False, False, False, True]
+
+
+def test_trees_of_epac_are_assignments(tmp_path: Path) -> None:
+    """A node hands its scope and parameters on to those below it."""
+    tree = {
+        "nodeName": "/root",
+        "scope": {"dev": ["/subscriptions/s1"], "prod": ["/subscriptions/s2"]},
+        "parameters": {"effect": "Deny"},
+        "children": [
+            {
+                "nodeName": "/public",
+                "assignment": {"name": "pna", "displayName": "No public access"},
+                "definitionEntry": {"policyName": "public"},
+            },
+            {
+                "nodeName": "/set",
+                "assignment": {"name": "set"},
+                "definitionEntry": {"policySetName": "lz"},
+                "parameters": {"access": "Disabled"},
+            },
+        ],
+    }
+    whole = initiative(
+        "lz", member("public", effect="[parameters('access')]"), parameters={"access": {"defaultValue": "Audit"}}
+    )
+    finding = only(evaluated(tmp_path, [public_access(), whole, tree], OPEN))
+    assert (finding.policy, finding.severity) == ("public@pna", Severity.HIGH)

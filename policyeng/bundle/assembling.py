@@ -30,7 +30,7 @@ from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 
 if TYPE_CHECKING:
-    from policyeng.bundle.azure_policies import AzurePolicies
+    from policyeng.azure_policy.assignments import PolicyNote
     from policyeng.bundle.left_out import LeftOutModule
 
 #: The files that `--data` takes from a directory, as in Conftest.
@@ -163,8 +163,8 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
     foreign = _add_foreign_policies(outlines, read.data, headed, kinds) if outlines else []
     policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints, kinds))]
     policies += _add_left_out(read.left_out, policies)
-    azure = _read_azure_policies([origin for origin in origins if origin.azure_policy])
-    policies += azure.policies
+    azure_policies, azure_notes = _read_azure_policies([origin for origin in origins if origin.azure_policy])
+    policies += azure_policies
     own = [origin for origin in origins if not origin.lent]
     rego_v0 = _in_v0(outlines)
     digest = _digest(read.modules, read.others, as_json(read.data), rego_v0)
@@ -185,11 +185,13 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
         foreign=frozenset(read.foreign),
         lenient=frozenset(read.lenient),
         left_out=tuple(read.left_out),
-        azure_notes=azure.notes,
+        azure_notes=azure_notes,
     )
 
 
-def _read_azure_policies(origins: Sequence[BundleOrigin]) -> AzurePolicies:
+def _read_azure_policies(origins: Sequence[BundleOrigin]) -> tuple[list[Policy], tuple[PolicyNote, ...]]:
+    if not origins:
+        return [], ()
     from policyeng.bundle.azure_policies import read_policies  # most bundles have none
 
     return read_policies(origins)

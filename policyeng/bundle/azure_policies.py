@@ -91,8 +91,6 @@ def read_policies(origins: Sequence[BundleOrigin]) -> AzurePolicies:
     Raises:
         BundleError: as of `resolve_origins`.
     """
-    if not origins:
-        return AzurePolicies([], ())
     resolved = resolve_origins(origins)
     notes = list(resolved.notes)
     policies: list[Policy] = []
@@ -154,4 +152,6 @@ def _remediation(compiled: CompiledPolicy) -> Remediation | None:
     steps = compiled.patch
     if not steps:
         return None
-    return Remediation(text="do what Azure Policy does when it remediates", patches=(Patch(patch=steps),))
+    changes = [f"remove `{step['path']}`" if "value" not in step else f"set `{step['path']}`" for step in steps]
+    text = f"Do what Azure Policy does when it remediates: {', '.join(changes)}."
+    return Remediation(text=text, patches=(Patch(patch=steps),))

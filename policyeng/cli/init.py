@@ -36,6 +36,9 @@ fail_on = "low"
 # Files with approved, expiring exemptions.
 # exemptions = ["exemptions.yaml"]
 
+# Azure Policy definitions, initiatives and assignments to evaluate next to the other policies.
+# azure_policy = ["landing-zone/policies"]
+
 # Parameters of policies; `policyeng policies show ID` lists them.
 # [parameters."AML-NET-001"]
 # name = "value"
