@@ -270,6 +270,9 @@ def test_exemptions_of_azure_mark_failures(tmp_path: Path) -> None:
     assert marked(policyDefinitionReferenceIds=["REF"]) != ""
     assert marked(policyDefinitionReferenceIds=["other"]) == ""
     assert marked(policyAssignmentId="x/other") == ""
+    exemption = {"name": "e", "properties": {"policyAssignmentId": "x/other"}}
+    evaluation = evaluated(tmp_path, [public_access(), assignment("a", "public"), exemption], OPEN)
+    assert "the exemption `e` is not applied: its assignment `other` is not in the files" in said(evaluation)
 
 
 def test_related_resources_are_looked_for_under_coverage(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ allow_unsigned_directory = true
 strict_unknown = true
 blame = "Introduced"
 exclude = ["build/", "/tests/x.json"]
+azure_policy = ["policies"]
+aliases = "aliases.json"
 
 [parameters."AML-INF-101"]
 limit = 3
@@ -73,6 +75,8 @@ def test_everything_can_be_in_the_file(tmp_path: Path) -> None:
         ignore=("cost",),
         exemptions=(tmp_path / "exemptions.yaml", Path("/etc/more.yaml")),
         exclude=(f"{tmp_path}/**/build/", f"{tmp_path}/tests/x.json"),
+        azure_policy=(tmp_path / "policies",),
+        aliases=tmp_path / "aliases.json",
         max_exemption_days=90,
         verification_key=tmp_path / "public.pem",
         verification_algorithm="ES256",
@@ -105,8 +109,10 @@ def test_everything_can_be_in_the_file(tmp_path: Path) -> None:
             "strict_unknown": f"{path}:13",
             "blame": f"{path}:14",
             "exclude": f"{path}:15",
-            "parameters": f"{path}:17",
-            "modes": f"{path}:21",
+            "azure_policy": f"{path}:16",
+            "aliases": f"{path}:17",
+            "parameters": f"{path}:19",
+            "modes": f"{path}:23",
             **dict.fromkeys(("frameworks", "store", "expect", "estates", "notify"), "default"),
         },
     )

@@ -126,6 +126,13 @@ class _PolicyResolver:
                 for definition in self._definitions.latest()
                 if lowered(definition.name) not in members
             ]
+        assigned = {lowered(assignment.name) for assignment in self._documents.assignments}
+        for exemption in self._documents.exemptions:
+            if (name := name_in(exemption.assignment)) and lowered(name) not in assigned:
+                message = (
+                    f"the exemption `{exemption.name}` is not applied: its assignment `{name}` is not in the files"
+                )
+                self._notes.append(PolicyNote(is_error=False, message=message, place=exemption.place))
         return ResolvedPolicies(_with_ids(policies), self._notes)
 
     def _of_assignment(self, assignment: PolicyAssignment) -> Iterator[EffectivePolicy]:

@@ -120,6 +120,7 @@ class PolicyExemption:
     category: str
     reason: str
     expires_at: str
+    place: str
 
 
 @dataclass
@@ -306,6 +307,7 @@ class _Reader:
             category=_text(body, "exemptionCategory"),
             reason=_text(body, "description") or _text(body, "displayName"),
             expires_at=_text(body, "expiresOn"),
+            place=self._place,
         )
 
     def _read_tree(self, node: JsonObject, values: JsonObject, scope: str, depth: int) -> None:

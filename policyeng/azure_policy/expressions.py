@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, NamedTuple
 
 from policyeng.azure_policy.aliases import AliasTable, UnknownAliasError
@@ -23,6 +24,8 @@ from policyeng.parsing.arm_expressions import (
 from policyeng.parsing.json_text import shortened
 from policyeng.rego.markers import Undecided
 
+#: Held while a name that is known late is compiled: threads of a server share the compilers.
+_COMPILING = RLock()
 #: Nested counts of one definition.
 MAX_COUNTS = 8
 #: The reasons of functions without arguments, by name, where the context does not have their value.
@@ -242,13 +245,14 @@ class ExpressionCompiler:
             if not isinstance(name, str):
                 return NotKnown.because("the name of a field is not a text")
             if name not in compiled:
-                outer, self.counted = self.counted, counted
-                try:
-                    compiled[name] = compile_field(name)
-                except RefusedError as error:
-                    compiled[name] = NotKnown.because(error.reason)
-                finally:
-                    self.counted = outer
+                with _COMPILING:
+                    outer, self.counted = self.counted, counted
+                    try:
+                        compiled[name] = compile_field(name)
+                    except RefusedError as error:
+                        compiled[name] = NotKnown.because(error.reason)
+                    finally:
+                        self.counted = outer
             function = compiled[name]
             return function if isinstance(function, NotKnown) else function(scope)
 

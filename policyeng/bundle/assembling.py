@@ -365,7 +365,7 @@ def pack_bundle(bundle: Bundle) -> bytes:
                 "name": _text(origin.name),
                 "root": _text(origin.root),
                 "lent": origin.lent,
-                "azure_policy": origin.azure_policy,
+                **({"azure_policy": True} if origin.azure_policy else {}),
                 "files": {
                     _text(path): content.decode(_BYTES)
                     for path, content in origin.tree.items()
@@ -418,9 +418,9 @@ def _origins(stated: list[JsonObject]) -> Iterator[BundleOrigin]:
         files: Mapping[str, str] = entry["files"]
         tree = {PurePosixPath(path): content.encode(_BYTES) for path, content in files.items()}
         root = Path(entry["root"])
-        yield BundleOrigin(
-            entry["name"], root, tree, manifest_of(tree, root), lent=entry["lent"], azure_policy=entry["azure_policy"]
-        )
+        azure_policy = entry.get("azure_policy", False)
+        manifest = Manifest() if azure_policy else manifest_of(tree, root)
+        yield BundleOrigin(entry["name"], root, tree, manifest, lent=entry["lent"], azure_policy=azure_policy)
 
 
 def _text(path: object) -> str:
