@@ -290,6 +290,7 @@ def test_a_list_that_was_not_read_is_not_one_member() -> None:
         ({"field": "nam", "equals": "a"}, "unknown field `nam`; did you mean `name`"),
         ({"field": f"{PREFIX}obj.kk", "equals": "a"}, "unknown alias `Microsoft.T/r/obj.kk`; did you mean"),
         ({"value": "[nope(1)]", "equals": 1}, "the function `nope` is not supported, at /if/value"),
+        ({"value": "[count('a')]", "equals": 1}, "the function `count` is not supported, at /if/value"),
         ({"value": "[current()]", "equals": 1}, "`current()` is outside of a count, at /if/value"),
         ({"value": "[concat('a'", "equals": 1}, ""),
         ({"value": "[concat('a')", "equals": 1}, ""),

@@ -530,7 +530,8 @@ def _inline_connections(resource: JsonObject) -> list[JsonObject] | None:
     entries = read(resource, ("properties", "privateEndpointConnections"))
     if not isinstance(entries, list):
         return None
-    return [{"type": f"{resource['type']}{_CONNECTIONS}", **entry} for entry in each_item(entries)]
+    kind = f"{resource['type']}{_CONNECTIONS}"
+    return [{"type": kind, **entry} for entry in each_item(entries) if isinstance(entry, dict)]
 
 
 def _listed(

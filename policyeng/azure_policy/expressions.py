@@ -28,6 +28,8 @@ from policyeng.rego.markers import Undecided
 _COMPILING = RLock()
 #: Nested counts of one definition.
 MAX_COUNTS = 8
+#: Functions that are compiled by a method of their own.
+_SPECIAL = frozenset(("and", "coalesce", "current", "field", "if", "or", "parameters"))
 #: The reasons of functions without arguments, by name, where the context does not have their value.
 _CONTEXT = {
     "resourcegroup": "the resource is in no resource group",
@@ -174,9 +176,8 @@ class ExpressionCompiler:
         if isinstance(node, Member):
             holder, key = self._compile(node.holder, place), self._compile(node.key, place)
             return _apply("a member", get_member, (holder, key))
-        special = getattr(self, f"_compile_{node.name}", None)
-        if special is not None:
-            compiled: Evaluate = special(node, place)
+        if node.name in _SPECIAL:
+            compiled: Evaluate = getattr(self, f"_compile_{node.name}")(node, place)
             return compiled
         arguments = tuple(self._compile(argument, place) for argument in node.arguments)
         if node.name in _CONTEXT or node.name == "utcnow":
