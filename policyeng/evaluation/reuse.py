@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.header import ANY_TYPE
 from policyeng.engines import run_engine
 from policyeng.engines.request import Column
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Rows
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.findings import find_holder, findings_by_pair
-from policyeng.evaluation.matching import PlannedColumn, Selector, Taking, selectors_in
+from policyeng.evaluation.matching import PlannedColumn, Selector, Taking, is_of_kind, selectors_in
 from policyeng.evaluation.prepared_snapshot import Becomes
 from policyeng.evaluation.tracing import (
     Differences,
@@ -142,7 +143,12 @@ class Invalidation:
         if row.after is None:
             return
         matcher = Taking(row.after)
-        selectors = self._by_kind.get(row.after.target_type, ())
+        selectors = [
+            entry
+            for kind in (row.after.target_type, ANY_TYPE)
+            for entry in self._by_kind.get(kind, ())
+            if is_of_kind(row.after, entry[1])
+        ]
         yield from (number for number, selector in selectors if matcher.takes(selector))
 
     def pairs_of(self, own: Set[int]) -> Iterator[Numbers]:

@@ -47,7 +47,7 @@ from policyeng.sources.changes.what_if import build_unread
 from policyeng.sources.kubernetes.aso_resource import is_kept, is_unmanaged
 from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, get_inner, group_of, words
 from policyeng.sources.kubernetes.single_object import BesideSnapshot, is_checked
-from policyeng.sources.parsed import Placed, format_value, kind_of
+from policyeng.sources.parsed import Placed, format_value
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"

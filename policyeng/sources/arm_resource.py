@@ -15,9 +15,9 @@ from policyeng.facts.words import is_blank
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.schema import ResourceType, find_type, fold_name, list_types
-from policyeng.sources.parsed import Placed, format_value, keys_seen, kind_of, refuse
+from policyeng.sources.parsed import Placed, format_value, keys_seen, refuse
 
 _CONNECTIONS = ("privateEndpointConnections",)
 #: By lower-case type, the members with lists of resources that are flattened, too.

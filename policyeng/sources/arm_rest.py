@@ -17,7 +17,6 @@ from policyeng.sources.parsed import (
     ParsedDocument,
     Placed,
     Surroundings,
-    kind_of,
     next_page,
     reading_of,
     refuse,

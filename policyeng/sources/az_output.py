@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, Problem, lowered
-from policyeng.parsing.json_text import shortened
+from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources import azure_cli
 from policyeng.sources.arm_resource import has_arm_properties, is_placeholder
 from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
@@ -23,7 +23,7 @@ from policyeng.sources.azure_cli.converter import (
     convert_output,
     find_stated_id,
 )
-from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Surroundings, kind_of, reading_of, refuse
+from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Surroundings, reading_of, refuse
 
 SUMMARY = "the output of `az ml ... show` or `list`, as JSON or YAML"
 

@@ -16,7 +16,7 @@ from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, kind_of, parse_json, shortened
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import kind_of, problem_of, raise_errors, refuse, seen
+from policyeng.sources.parsed import problem_of, raise_errors, refuse, seen
 from policyeng.sources.validation import read_fact
 
 DEFAULT_MAX_DAYS = 365

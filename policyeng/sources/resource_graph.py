@@ -22,7 +22,6 @@ from policyeng.sources.parsed import (
     Placed,
     Surroundings,
     keys_seen,
-    kind_of,
     reading_of,
     refuse,
 )

@@ -15,7 +15,7 @@ from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, kind_of, parse_json, shortened
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, kind_of, refuse, seen
+from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, refuse, seen
 from policyeng.sources.text import read_text
 
 

@@ -35,7 +35,7 @@ from policyeng.engines import engine_version
 from policyeng.errors import BundleError, EngineError, UsageError
 from policyeng.evaluation import EvaluationContext, evaluate_pairs, find_scopes, prepare
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot, can_change
-from policyeng.evaluation.matching import Taking, selectors_of
+from policyeng.evaluation.matching import Taking, is_of_kind, selectors_of
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes
 from policyeng.facts.arm_casing import Spellings, as_arm_reads
 from policyeng.facts.ids import fold_id, workspace_of

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from policyeng.errors import InputError, suggest_nearest
 from policyeng.facts.arm_casing import ENVELOPE, respell
 from policyeng.models import JsonObject, PartKind, Problem, lowered
+from policyeng.parsing.arm_expressions import ExpressionError
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, kind_of, parse_json, shortened
 from policyeng.sources.arm_resource import describe_misspelt
@@ -18,7 +19,7 @@ from policyeng.sources.arm_template.evaluator import Resolver, unfit_count
 from policyeng.sources.arm_template.expressions import DeploymentTarget, TemplateScope, in_braces, text_of
 from policyeng.sources.arm_template.functions import id_below
 from policyeng.sources.arm_template.templates import ArmTemplate
-from policyeng.sources.parsed import Surroundings, kind_of, refuse, remark
+from policyeng.sources.parsed import Surroundings, refuse, remark
 from policyeng.sources.templates import (
     CARRIERS,
     DEPLOYMENT,

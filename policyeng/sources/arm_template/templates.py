@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from policyeng.errors import suggest_nearest
 from policyeng.models import JsonObject, Problem, lowered
+from policyeng.parsing.arm_functions import is_equal
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import kind_of, shortened
 from policyeng.sources.arm_template.evaluator import Resolver, is_copies
@@ -18,8 +19,7 @@ from policyeng.sources.arm_template.expressions import (
     find_unresolved,
     text_of,
 )
-from policyeng.sources.arm_template.functions import is_equal
-from policyeng.sources.parsed import format_value, kind_of, remark
+from policyeng.sources.parsed import format_value, remark
 from policyeng.sources.templates import Unresolved
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {

@@ -31,7 +31,6 @@ from policyeng.sources.parsed import (
     ParsedDocument,
     Placed,
     Surroundings,
-    kind_of,
     reading_of,
     refuse,
     remark,

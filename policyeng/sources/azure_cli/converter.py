@@ -29,7 +29,7 @@ from policyeng.sources.field_mapping import (
     text,
     without,
 )
-from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Surroundings, format_value, kind_of
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Surroundings, format_value
 
 #: Computes that are not in the workspace.
 RESERVED = ("serverless", "local")

@@ -45,7 +45,7 @@ from policyeng.sources.field_mapping import (
     text,
     without_nulls,
 )
-from policyeng.sources.parsed import Placed, Surroundings, format_value, kind_of, refuse
+from policyeng.sources.parsed import Placed, Surroundings, format_value, refuse
 
 #: Limits for nested pipelines: depth, steps and component files in total.
 MAX_DEPTH = 8

@@ -21,7 +21,6 @@ from policyeng.sources.parsed import (
     Placed,
     Surroundings,
     format_value,
-    kind_of,
     refuse,
 )
 from policyeng.sources.validation import validated

@@ -23,7 +23,6 @@ from policyeng.sources.parsed import (
     Placed,
     Surroundings,
     format_value,
-    kind_of,
     refuse,
     remark,
 )

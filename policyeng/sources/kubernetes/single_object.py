@@ -27,7 +27,7 @@ from policyeng.sources.kubernetes.objects import (
     words,
 )
 from policyeng.sources.kubernetes.objects import name_of as azure_name_of
-from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Surroundings, find_nothing, kind_of, refuse
+from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Surroundings, find_nothing, refuse
 
 _TYPES = "/properties/properties/instanceTypes"
 _NAMELESS = "an instance type has no other fields of its compute"
