@@ -345,6 +345,39 @@ ROWS: list[tuple[JsonObject, JsonObject, str, object]] = [
     (LINK, {"credentials": {"type": "username_password"}}, f"{P}/authType", "UsernamePassword"),
     (LINK, {"credentials": {"type": "managed_identity", "resource_id": ID}}, f"{P}/credentials/resourceId", ID),
     (LINK, {"credentials": {"type": "managed_identity", "client_id": "x"}}, f"{P}/credentials/clientId", "x"),
+    (LINK, {}, f"{P}/authType", "None"),
+    (LINK, {"type": "azure_blob"}, f"{P}/authType", "AAD"),
+    *(
+        (LINK, {"credentials": {"type": "pat", key: "x"}}, f"{P}/credentials/{member}", "x")
+        for key, member in (
+            ("access_key_id", "accessKeyId"),
+            ("account_key", "key"),
+            ("client_secret", "clientSecret"),
+            ("key", "key"),
+            ("password", "password"),
+            ("pat", "pat"),
+            ("sas_token", "sas"),
+            ("secret_access_key", "secretAccessKey"),
+            ("tenant_id", "tenantId"),
+            ("username", "username"),
+        )
+    ),
+    *(
+        (LINK, {"type": kind, **keys}, pointer, value)
+        for kind in (
+            *("api_key", "azure_ai_search", "azure_ai_services", "azure_content_safety", "azure_open_ai"),
+            *("azure_speech_services", "open_ai", "serp", "serverless"),
+        )
+        for keys, pointer, value in (
+            ({"api_key": "x"}, f"{P}/authType", "ApiKey"),
+            ({"api_key": "x"}, f"{P}/credentials/key", "x"),
+            ({"credentials": {"type": "api_key", "key": "x"}}, f"{P}/authType", "ApiKey"),
+        )
+    ),
+    (LINK, {"type": "azure_open_ai"}, f"{P}/authType", "AAD"),
+    # `ApiOrAadConnection` replaces credentials of other types.
+    (LINK, {"type": "azure_open_ai", "credentials": {"type": "pat", "pat": "x"}}, f"{P}/authType", "AAD"),
+    (LINK, {"type": "azure_open_ai", "api_key": "x", "credentials": {"type": "aad"}}, f"{P}/authType", "ApiKey"),
     (LINK, {}, f"{P}/isSharedToAll", True),
     (LINK, {"is_shared": False}, f"{P}/isSharedToAll", False),
     (LINK, {"metadata": {"a": "b"}}, f"{P}/metadata", {"a": "b"}),
@@ -368,6 +401,19 @@ def test_a_field_is_brought_into_arm_shape(document: JsonObject, more: JsonObjec
     assert value_at(placed.resource, pointer) == value
     assert not [place for place in placed.unreadable if f"{pointer}/".startswith(f"{place}/")]
     assert yaml.safe_dump(written) == before
+
+
+def test_how_a_connection_authenticates_can_be_unknown() -> None:
+    """The CLI refuses these types without a key, and a placeholder can stand for any type; a key stays a key."""
+    for more in (
+        {"type": "serp"},
+        {"credentials": {"type": "$(TYPE)"}},
+        {"type": "azure_open_ai", "credentials": {"type": "$(TYPE)"}},
+    ):
+        assert "authType" not in one({**LINK, **more}).resource["properties"], more
+    keyed = one({**LINK, "type": "serp", "api_key": "$(KEY)"})
+    assert keyed.resource["properties"]["authType"] == "ApiKey"
+    assert keyed.unreadable[f"{P}/credentials/key"].startswith("`api_key` is the placeholder `$(KEY)`")
 
 
 def test_every_row_of_the_tables_has_a_fixture() -> None:

@@ -1,4 +1,4 @@
-"""Secrets that the settings of computes, deployments, jobs, environments and schedules have in plain text."""
+"""Secrets that the settings of computes, connections, deployments, jobs, environments and schedules have as text."""
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,6 +34,11 @@ _STEP: JsonObject = {"environmentVariables": _EACH, "environment_variables?": _E
 _DEPLOYMENT: JsonObject = {**_STEP, "properties": _EACH}
 _JOB: JsonObject = {**_DEPLOYMENT, "jobs": {"*": _STEP}}
 _SERVICE: JsonObject = {"environmentVariables": {"*": {"value": {}}}}
+#: The members of a connection's credentials that are secrets, whatever their names; the service defines the names.
+_SECRET_MEMBERS = (
+    *("clientSecret", "developerToken", "key", "password", "pat", "refreshToken", "sas", "secretAccessKey"),
+    "securityToken",
+)
 _INSTANCE: JsonObject = {"setupScripts": {"scripts": {"*": {"scriptData": {}}}}, "customServices": {"[]": _SERVICE}}
 #: By the last word of the type of a resource, what its `properties` have.
 _PROPERTIES: Mapping[str, JsonObject] = {
@@ -41,6 +46,7 @@ _PROPERTIES: Mapping[str, JsonObject] = {
     "deployments": _DEPLOYMENT,
     "jobs": _JOB,
     "versions": {"environmentVariables?": _EACH, "properties": _EACH},
+    "connections": {"credentials": {**{f"{name}?": {} for name in _SECRET_MEMBERS}, "keys?": _EACH}},
     "schedules": {"properties": _EACH, "action": {"jobDefinition": _JOB}},
 }
 
@@ -66,12 +72,15 @@ _Found = Iterator[_Text | _Other]
     id="AML-DAT-003",
     title="No secret is stored in plain text",
     description="Environment variables, properties and scripts are shown to everybody who may read the resource, and "
-    "stay in its history, so a secret in them has to be replaced. A value counts by its shape, or by a name such as "
-    "`DB_PASSWORD` unless it is a reference, a number, a boolean or very short.",
+    "stay in its history, so a secret in them has to be replaced; a secret of a connection stays in the history of its "
+    "file. A value counts by its shape, or by a name such as `DB_PASSWORD` unless it is a reference, a placeholder, a "
+    "number, a boolean or very short. Placeholders are such as `$(NAME)`, `#{NAME}#`, `__NAME__` and `<pad>`. The key "
+    "of Application Insights only identifies where data goes, and is no secret.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-use-secrets-in-runs"],
     severity="high",
     judges=[
         f"{_WORKSPACES}/computes",
+        f"{_WORKSPACES}/connections",
         f"{_WORKSPACES}/onlineEndpoints/deployments",
         f"{_WORKSPACES}/batchEndpoints/deployments",
         f"{_WORKSPACES}/jobs",
@@ -153,8 +162,7 @@ def _list_texts(resource: JsonObject) -> _Found:
 def _texts_below(value: object, tree: JsonObject, place: Place) -> _Found:
     """Yield the texts of a value at the places that a tree names, and what is none there."""
     if isinstance(value, str) and not tree:
-        is_script = place[-1] == "scriptData"
-        yield _Text(place, "" if is_script else place[-2 if place[-1] == "value" else -1], value)
+        yield _Text(place, _name_of(place), value)
     elif isinstance(value, list) and "[]" in tree:
         for index, item in enumerate(value):
             yield from _texts_below(item, tree["[]"], (*place, str(index)))
@@ -164,6 +172,15 @@ def _texts_below(value: object, tree: JsonObject, place: Place) -> _Found:
                 yield from _texts_below(value.get(name), below, (*place, name))
     elif not (is_blank(value) or (not tree and isinstance(value, int | float))):
         yield _Other(place)
+
+
+def _name_of(place: Place) -> str:
+    """Return the name that tells whether a text is a secret; empty for a script."""
+    if place[1] == "credentials":
+        return "secret"
+    if place[-1] == "scriptData":
+        return ""
+    return place[-2 if place[-1] == "value" else -1]
 
 
 def _list_names(holder: JsonObject, key: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec.structs import replace
 
 from policyeng.models import JsonObject, Problem, lowered
+from policyeng.sources.arm_resource import stands_for_value
 from policyeng.sources.azure_cli.converter import (
     IDENTITY,
     IDENTITY_PRINTED,
@@ -285,6 +286,7 @@ KINDS: tuple[CliDocumentKind, ...] = (
 
 _DATASTORE = f"{PROVIDER}/workspaces/datastores"
 _CONNECTION = f"{PROVIDER}/workspaces/connections"
+_AUTH_TYPE = f"{_P}/authType"
 _REGISTRY = f"{PROVIDER}/registries"
 
 _CATEGORIES: Mapping[str, str] = {
@@ -323,6 +325,21 @@ _DATASTORES: Mapping[str, str] = {
     "one_lake": "OneLake",
     "hdfs": "Hdfs",
 }
+#: The types of connections with `api_key`, which use Microsoft Entra ID without it, and whether they may be without it.
+#: Source: `connection_subtypes.py` and `ApiOrAadConnection` of azure-ai-ml 1.35.2.
+_WITH_API_KEY: Mapping[str, bool] = {
+    "azure_ai_search": True,
+    "azure_ai_services": True,
+    "azure_content_safety": True,
+    "azure_open_ai": True,
+    "azure_speech_services": True,
+    "api_key": False,
+    "open_ai": False,
+    "serp": False,
+    "serverless": False,
+}
+#: The types of connections that use Microsoft Entra ID if the file has no credentials; the others use none.
+_OF_STORES = frozenset({"azure_blob", "azure_data_lake_gen2", "azure_one_lake"})
 #: The type of a datastore's credentials by a key in them.
 _CREDENTIALS = (
     ("account_key", "AccountKey"),
@@ -395,7 +412,7 @@ _LINK = DocumentTables(
         ),
         FieldMapping(
             "/credentials/type",
-            f"{_P}/authType",
+            _AUTH_TYPE,
             word(
                 "PAT",
                 "SAS",
@@ -409,23 +426,24 @@ _LINK = DocumentTables(
                 "None",
             ),
         ),
-        FieldMapping("/credentials/resource_id", f"{_P}/credentials/resourceId", text),
-        FieldMapping("/credentials/client_id", f"{_P}/credentials/clientId", text),
         *(
-            FieldMapping(f"/credentials/{key}", "")
-            for key in (
-                "access_key_id",
-                "account_key",
-                "client_secret",
-                "key",
-                "password",
-                "pat",
-                "sas_token",
-                "secret_access_key",
-                "tenant_id",
-                "username",
+            FieldMapping(f"/credentials/{key}", f"{_P}/credentials/{member}", text)
+            for key, member in (
+                ("access_key_id", "accessKeyId"),
+                ("account_key", "key"),
+                ("client_id", "clientId"),
+                ("client_secret", "clientSecret"),
+                ("key", "key"),
+                ("password", "password"),
+                ("pat", "pat"),
+                ("resource_id", "resourceId"),
+                ("sas_token", "sas"),
+                ("secret_access_key", "secretAccessKey"),
+                ("tenant_id", "tenantId"),
+                ("username", "username"),
             )
         ),
+        FieldMapping("/api_key", f"{_P}/credentials/key", text),
         FieldMapping("/is_shared", f"{_P}/isSharedToAll", boolean),
         FieldMapping("/metadata", f"{_P}/metadata"),
         *(
@@ -433,7 +451,6 @@ _LINK = DocumentTables(
             for key in (
                 "account_name",
                 "ai_services_resource_id",
-                "api_key",
                 "api_version",
                 "artifact",
                 "container_name",
@@ -474,13 +491,38 @@ _SHARED = DocumentTables(
 )
 
 
+def _with_authentication(shape: DocumentTables, document: JsonObject) -> DocumentTables:
+    """Return the tables of a connection with the `authType` that the CLI sends for it."""
+    kind, stated = document.get("type"), document.get("credentials")
+    folded = lowered(kind) if isinstance(kind, str) else ""
+    auth_type = ""
+    if folded not in _WITH_API_KEY:
+        auth_type = "" if stated or folded not in _CATEGORIES else "AAD" if folded in _OF_STORES else "None"
+    elif document.get("api_key"):
+        auth_type = "ApiKey"
+    elif _WITH_API_KEY[folded] and not _has_api_key(stated):
+        auth_type = "AAD"
+    if not auth_type or "id" in document:
+        return shape
+    # A type of credentials that these connections do not have is ignored.
+    table = tuple(row for row in shape.table if row.target != _AUTH_TYPE)
+    return shape._replace(table=table, sent=(*shape.sent, Sent(_AUTH_TYPE, auth_type)))
+
+
+def _has_api_key(credentials: object) -> bool:
+    """Check whether credentials have a key; a type that is not known yet may be that of a key."""
+    kind = credentials.get("type") if isinstance(credentials, dict) else None
+    return isinstance(kind, str) and (stands_for_value(kind) or lowered(kind).replace("_", "") == "apikey")
+
+
 def _convert_datastore(
     arm_type: str, shape: DocumentTables
 ) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Problem]]:
     def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
         arm_id = build_id(document, arm_type, around)
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": arm_type}
-        given = convert_document(shape, resource, document, pointer, {})
+        tables = _with_authentication(shape, document) if arm_type == _CONNECTION else shape
+        given = convert_document(tables, resource, document, pointer, {})
         yield given._replace(unreadable={**given.unreadable, **unplaced(arm_id)})
 
     return bring
