@@ -781,7 +781,7 @@ AML = "https://azuremlschemas.azureedge.net/latest/{}.schema.json"
         {"name": "x", "build": {"path": "x"}},
         {"$schema": "HTTPS://AZUREMLSDK2.blob.core.windows.net/latest/AMLCOMPUTE.schema.json  ", **CLUSTER},
         {"$schema": "http://azureml/sdk-2-0/AmlCompute.json", **CLUSTER},
-        {"$schema": AML.format("whatever")},
+        {"$schema": AML.format("whatever"), **CLUSTER},
         {"$schema": "https://learn.microsoft.com/azure/machine-learning/reference-yaml-compute-aml", **CLUSTER},
         {"$schema": "", **CLUSTER},
         {"$schema": 3, **CLUSTER},
@@ -1241,6 +1241,29 @@ def test_a_schema_from_elsewhere_does_not_count() -> None:
     page = "https://learn.microsoft.com/azure/machine-learning/reference-yaml-compute-aml"
 
     assert one({"$schema": page, **CLUSTER}).resource == one(CLUSTER).resource
+
+
+@pytest.mark.parametrize("schema", ["compute", "whatever", "computeInstance", "registry", "environment", "commandJob"])
+def test_the_name_of_a_schema_does_not_decide_the_kind(schema: str) -> None:
+    """The CLI ignores `$schema`; one that names a kind of another type is remarked."""
+    reading = azure_cli.read({"$schema": AML.format(schema), **CLUSTER}, AROUND)
+
+    assert [placed.resource for placed in reading.resources] == [one(CLUSTER).resource]
+    assert len(reading.problems) == (schema in ("registry", "environment", "commandJob"))
+    assert all("the Azure CLI ignores `$schema`" in problem.message for problem in reading.problems)
+
+
+def test_a_file_with_an_unknown_schema_and_other_keys_is_on_the_ledger(tmp_path: Path) -> None:
+    """In a directory it stops nothing; a file that the user names is an error, with the nearest name."""
+    prompt = tmp_path / "prompt.yml"
+    prompt.write_text(f"$schema: {AML.format('amlComptue')}\nname: x\n")
+    (tmp_path / "c.yml").write_text("name: c\ntype: amlcompute\nsize: Standard_DS3_v2\n")
+
+    inputs, alone = read_inputs([tmp_path]), read_inputs([prompt])
+
+    assert [problem for problem in inputs.problems if problem.level == "error"] == []
+    assert [(entry.place, entry.relevant) for entry in inputs.ledger] == [(str(prompt), True)]
+    assert "did you mean `amlcompute`" in alone.problems[0].message
 
 
 def test_the_state_of_a_managed_network_is_that_of_the_service() -> None:

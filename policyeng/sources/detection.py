@@ -233,6 +233,11 @@ def find_misspelt(document: object, formats: Mapping[str, Format]) -> tuple[str,
     return name, describe_misspelt(name, wrong[name])
 
 
+def _explain_unread(reader: Format, document: object) -> str:
+    explain = getattr(reader, "explain_unread", None)
+    return str(explain(document)) if explain else ""
+
+
 def _unrelated(place: str, reason: str) -> LedgerEntry:
     return LedgerEntry(place=place, reason=reason, relevant=False)
 
@@ -256,6 +261,11 @@ def _detect(
         elif misspelt := find_misspelt(document, formats):
             place = (named.file, f"{pointer}/{misspelt[0]}")
             yield problem_of(InputError(misspelt[1], place=place, remedy=_IN_ASCII))
+        elif why := next(filter(None, (_explain_unread(each, document) for each in formats.values())), ""):
+            place = (named.file, f"{pointer}/$schema")
+            entry = LedgerEntry(place=":".join(filter(None, (named.file, pointer))), reason=why, relevant=True)
+            remedy = "correct it, or exclude the file"
+            yield entry if named.found else problem_of(InputError(why, place=place, remedy=remedy))
         else:
             place = (named.file, pointer) if pointer else (named.file,)
             remedy = "`policyeng check --from` lists the formats"

@@ -5,7 +5,7 @@ The output of `az ml ... show` has the same keys, and the same document kinds co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from msgspec.structs import replace
 
@@ -71,14 +71,14 @@ SHAPES: tuple[frozenset[str], ...] = (
 
 
 def detect(document: object) -> bool:
-    """Check whether the document is a file for the CLI, by its `$schema`, or by its keys if it has no CLI schema."""
+    """Check whether the document is a file for the CLI, by the name of a kind in its `$schema`, or by its keys."""
     if not isinstance(document, dict):
         return False
     document = _drop_null_keys(document)
     if _is_printed(document):
         return False
     own = {key: value for key, value in document.items() if key not in _OF_OTHERS}  # which hide no file
-    return schema_of(document) is not None or any(kind.takes(document) or kind.takes(own) for kind in KINDS)
+    return kind_of_file(document) is not None or any(kind.takes(own) for kind in KINDS)
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
@@ -93,13 +93,10 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     kind = kind_of_file(document)
     if kind is None:
         return ParsedDocument(problems=(_refuse_unknown(document),))
-    if kind.nothing and (other := _find_checked_kind(document)):
-        message = f"`$schema` names `{shortened(kind.schemas[0])}`, but the keys are those of `{other.schemas[0]}`"
-        return ParsedDocument(problems=(refuse("/$schema", message, "correct `$schema`, or remove it"),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
     entries = kind.bring(without_nulls(document), "", at_home(document, around))
-    reading = reading_of((*entries, *_find_rejected_keys(kind, document)))
+    reading = reading_of((*_find_other_schema(kind, document), *entries, *_find_rejected_keys(kind, document)))
     return replace(reading, movable=movable(reading.resources))
 
 
@@ -112,16 +109,27 @@ def belongs_to_workspace(document: object) -> bool:
 def kind_of_file(document: JsonObject) -> CliDocumentKind | None:
     """Return the kind of a file.
 
-    The CLI selects it by the command and by `type`. So among kinds with the same ARM type, the one that matches the
-    content takes precedence over the one that `$schema` names.
+    The CLI selects it by the command and by `type`, and ignores `$schema`. So the name of no kind counts for nothing,
+    and a kind that matches the content takes precedence over one that `$schema` names and whose keys do not fit. A
+    component has keys of jobs, but not those that say where and as what it runs.
     """
     document = _drop_null_keys(document)
-    if schema_of(document) is None:
-        return next((kind for kind in KINDS if kind.takes(document)), None)
-    named = _SCHEMAS.get(schema_of(document) or "")
+    schema = schema_of(document) or ""
+    named = _SCHEMAS.get(schema)
+    matching = [kind for kind in KINDS if kind.takes(document)]
     if named is None:
-        return None
-    return next((kind for kind in KINDS if kind.arm_type == named.arm_type and kind.takes(document)), named)
+        return next(iter(matching), None)
+    if schema.endswith("component") and document.keys().isdisjoint(_OF_JOBS):
+        return named
+    of_its_type = next((kind for kind in matching if kind.arm_type == named.arm_type), None)
+    if of_its_type or ("type" not in document and document.keys() <= _list_keys(named)):
+        return of_its_type or named
+    return next((kind for kind in matching if not kind.nothing), named)
+
+
+def _list_keys(kind: CliDocumentKind) -> Set[str]:
+    """Return the top-level keys of the files of a kind; empty if all keys are allowed."""
+    return {"$schema", *(top_names(kind.shape) if kind.shape else kind.known.get("", ()))}
 
 
 def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | None:
@@ -130,14 +138,13 @@ def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | Non
     return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
 
 
-def _find_checked_kind(document: JsonObject) -> CliDocumentKind | None:
-    """Return the kind that the keys of a document with a `$schema` show, if that is checked; the CLI ignores `$schema`.
-
-    A component has keys of jobs, but not those that say where and as what it runs.
-    """
-    other = next((kind for kind in KINDS if not kind.nothing and kind.takes(document)), None)
-    is_component = (schema_of(document) or "").endswith("component") and document.keys().isdisjoint(_OF_JOBS)
-    return None if schema_of(document) is None or is_component else other
+def _find_other_schema(kind: CliDocumentKind, document: JsonObject) -> Iterator[Problem]:
+    """Yield a remark if `$schema` names another kind than that by which a file is read."""
+    named = _SCHEMAS.get(schema_of(document) or "")
+    if named and named.arm_type != kind.arm_type:
+        keys = f"the keys are those of `{kind.schemas[0]}`, as which it is read"
+        message = f"`$schema` names `{named.schemas[0]}`, but {keys}: the Azure CLI ignores `$schema`"
+        yield remark("/$schema", message)
 
 
 def _drop_null_keys(document: JsonObject) -> JsonObject:
@@ -175,11 +182,17 @@ def _is_printed(document: JsonObject) -> bool:
 
 
 def _refuse_unknown(document: JsonObject) -> Problem:
-    schema = schema_of(document)
+    if why := explain_unread(document):
+        return refuse("/$schema", why, "correct it, or exclude the file")
+    known = "`$schema`, or `name` and `type`"
+    message = f"not an Azure CLI file: it has none of {known}"
+    return refuse("", message, "provide a file that `az ml ... --file` accepts")
+
+
+def explain_unread(document: object) -> str:
+    """Return why a document that no kind matches looks like a file for the CLI; empty if it does not."""
+    schema = schema_of(document) if isinstance(document, dict) else None
     if schema is None:
-        known = "`$schema`, or `name` and `type`"
-        return refuse(
-            "", f"not an Azure CLI file: it has none of {known}", "provide a file that `az ml ... --file` accepts"
-        )
-    message = f"`$schema` names `{shortened(schema)}`, which is not supported"
-    return refuse("/$schema", f"{message}{suggest_nearest(schema, _SCHEMAS)}", "correct it, or exclude the file")
+        return ""
+    nearest = suggest_nearest(schema, _SCHEMAS)
+    return f"`$schema` names `{shortened(schema)}`, which is not supported, and the keys are those of no file{nearest}"

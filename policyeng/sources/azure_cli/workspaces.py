@@ -207,6 +207,7 @@ _UPDATED = frozenset({"image_build_compute", "managed_network", "public_network_
 _OF_PROJECTS = frozenset({"hub_id", "workspace_hub"})
 _OF_HUBS = frozenset({"associated_workspaces", "default_resource_group"})
 _OF_FEATURE_STORES = frozenset({"materialization_identity", "offline_store", "online_store"})
+_SCHEMAS = ("project", "hub", "featurestore", "workspace")
 _OF_OTHERS = frozenset({"apiVersion", "auth_mode", "endpoint_name", "replication_locations"})
 
 
@@ -243,10 +244,10 @@ def _matches(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
         schema, stated = schema_of(document), document.get("kind")
         if schema == kind:
             return True
-        if schema is None and ("name" not in document or document.keys() & _OF_OTHERS):
+        if "name" not in document or document.keys() & _OF_OTHERS:
             return False
         is_kind = isinstance(stated, str) and lowered(stated) == kind
-        return bool((is_kind and (schema or document.keys() & _MARKS)) or document.keys() & marks)
+        return bool((is_kind and (schema in _SCHEMAS or document.keys() & _MARKS)) or document.keys() & marks)
 
     return takes
 
