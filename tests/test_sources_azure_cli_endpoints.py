@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from policyeng.models import JsonObject
+from policyeng.sources import az_output, azure_cli
 from policyeng.sources.azure_cli import endpoints
 from policyeng.sources.parsed import ALONE, UNKNOWN_WORKSPACE, Placed
-from tests.azure_cli_work import WORKSPACE, entries, kind_of, only
+from tests.azure_cli_work import WORKSPACE, around, entries, kind_of, only
 
 SCHEMA = "https://azuremlschemas.azureedge.net/latest/{}.schema.json "
 ONLINE: JsonObject = {"$schema": SCHEMA.format("managedOnlineEndpoint"), "name": "ep"}
@@ -180,3 +183,56 @@ def test_fields_lead_back_to_the_file() -> None:
     assert isinstance(placed, Placed)
     assert placed.fields["/properties/authMode"] == "/auth_mode"
     assert placed.fields["/id"] == "/name"
+
+
+MODEL = "azureml://registries/azureml-mistral/models/Mistral-Large"
+
+
+@pytest.mark.parametrize("more", [{}, {"auth_mode": "key"}, {"auth_mode": "KEY", "tags": {"a": "b"}}])
+def test_a_serverless_endpoint_accepts_a_key_by_default(more: JsonObject) -> None:
+    """The form of the documentation has a name and a model; no key is unknown to the CLI."""
+    reading = azure_cli.read({"name": "s", "model_id": MODEL, **more}, around())
+
+    [placed] = reading.resources
+    assert reading.problems == ()
+    assert placed.resource["type"].endswith("/workspaces/serverlessEndpoints")
+    assert placed.resource["sku"] == {"name": "Consumption"}
+    assert placed.resource["properties"] == {"authMode": "Key", "modelSettings": {"modelId": MODEL}}
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"), [("aad", "does not send `auth_mode`"), ("$(MODE)", "does not send `auth_mode`|placeholder")]
+)
+def test_another_mode_of_a_serverless_endpoint_is_unknown(mode: str, reason: str) -> None:
+    """`ServerlessEndpoint._to_rest_object` drops it, so the file does not tell the mode."""
+    placed = only({"name": "s", "model_id": MODEL, "auth_mode": mode})
+
+    assert "authMode" not in placed.resource["properties"]
+    assert re.search(reason, placed.unreadable["/properties/authMode"])
+
+
+def test_a_command_prints_the_mode_of_a_serverless_endpoint() -> None:
+    """The service's words are those of ARM."""
+    identity = f"{WORKSPACE}/serverlessEndpoints/s"
+    printed = {"id": identity, "name": "s", "model_id": MODEL, "auth_mode": "aad", "provisioning_state": "succeeded"}
+
+    [placed] = az_output.read(printed, around()).resources
+
+    assert placed.resource["id"] == identity
+    assert placed.resource["properties"]["authMode"] == "AAD"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"name": "d", "endpoint_name": "e", "model_id": MODEL},
+        {"name": "d", "type": "command", "model_id": MODEL},
+        {"model_id": MODEL},
+        {"name": "d", "model_id": 3},
+    ],
+)
+def test_other_documents_with_a_model_are_no_serverless_endpoints(document: JsonObject) -> None:
+    """Deployments name their endpoint, jobs have a type, and an endpoint has a name and the id of a model."""
+    kind = kind_of(document)
+
+    assert kind is None or not kind.arm_type.endswith("serverlessEndpoints")

@@ -30,6 +30,7 @@ from policyeng.sources.parsed import Placed, Surroundings
 
 ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints"
 BATCH = f"{PROVIDER}/workspaces/batchEndpoints"
+SERVERLESS = f"{PROVIDER}/workspaces/serverlessEndpoints"
 
 _COMMON = (
     FieldMapping("/$schema", ""),
@@ -69,6 +70,26 @@ def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
     )
 
 
+SERVERLESS_TABLE = (
+    FieldMapping("/$schema", ""),
+    FieldMapping("/name", ""),
+    FieldMapping("/id", ""),
+    FieldMapping("/resourceGroup", ""),
+    FieldMapping("/tags", "/tags", tags),
+    FieldMapping("/location", "/location", text),
+    FieldMapping("/description", ""),  # the CLI sends neither
+    FieldMapping("/properties", ""),
+    FieldMapping(
+        "/auth_mode", "/properties/authMode", convert_word({"key": "Key", "aad": "AAD", "key_and_aad": "KeyAndAAD"})
+    ),
+    FieldMapping("/model_id", "/properties/modelSettings/modelId", text),
+    FieldMapping("/provisioning_state", "/properties/provisioningState", text),
+    FieldMapping("/scoring_uri", "/properties/inferenceEndpoint/uri", text),
+    FieldMapping("/headers", ""),
+    FieldMapping("/system_data", ""),
+)
+
+
 BATCH_TABLE = (
     *_COMMON,
     FieldMapping("/type", ""),
@@ -91,13 +112,41 @@ def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator
     yield place_resource(document, pointer, around, BATCH, BATCH_TABLE, made)
 
 
+_AUTH_MODE_NOT_SENT = (
+    "the Azure CLI (azure-ai-ml 1.35.2) does not send `auth_mode` of a serverless endpoint; check the deployed endpoint"
+)
+
+
+def _serverless(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
+    """Yield a serverless endpoint, whose mode is `key` unless a file states another one, which the CLI does not send.
+
+    Source: `ServerlessEndpoint` of `_autogen_entities/models` in azure-ai-ml 1.35.2. A marketplace subscription has the
+    same keys, and is for such an endpoint.
+    """
+    made = CliDefaults()
+    if not document.get("id"):
+        stated = document.get("auth_mode")
+        is_key = stated is None or (isinstance(stated, str) and lowered(stated) == "key")
+        made = CliDefaults(
+            {"/sku/name": "Consumption", **({"/properties/authMode": "Key"} if is_key else {})},
+            unreadable={} if is_key else {"/properties/authMode": _AUTH_MODE_NOT_SENT},
+        )
+    yield place_resource(document, pointer, around, SERVERLESS, SERVERLESS_TABLE, made)
+
+
+def _is_serverless(document: JsonObject) -> bool:
+    """Check for a model, as the documentation of the CLI has it; deployments and jobs have no `model_id`."""
+    others = {"apiVersion", "command", "endpoint_name", "environment", "type"}
+    return isinstance(document.get("model_id"), str) and "name" in document and others.isdisjoint(document)
+
+
 def _unless_deployed(document: JsonObject, defaults: JsonObject) -> CliDefaults:
     """Return the defaults of a file; a command's output has none, because it shows the deployed resource."""
     return CliDefaults() if document.get("id") else CliDefaults(defaults)
 
 
 def _is_online(document: JsonObject) -> bool:
-    return _is_endpoint(document) and not _is_batch(document)
+    return _is_endpoint(document) and not _is_batch(document) and not _is_serverless(document)
 
 
 def _is_batch(document: JsonObject) -> bool:
@@ -110,6 +159,13 @@ def _is_endpoint(document: JsonObject) -> bool:
 
 
 KINDS: tuple[CliDocumentKind, ...] = (
+    CliDocumentKind(
+        SERVERLESS,
+        ("serverlessendpoint", "marketplacesubscription"),
+        _is_serverless,
+        _serverless,
+        known=list_known_keys(SERVERLESS_TABLE),
+    ),
     CliDocumentKind(
         ONLINE,
         ("managedonlineendpoint", "kubernetesonlineendpoint", "onlineendpoint"),
