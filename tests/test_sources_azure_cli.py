@@ -861,7 +861,7 @@ def test_the_type_of_a_compute_precedes_its_schema() -> None:
     )
 
 
-@pytest.mark.parametrize("schema", ["environment", "model", "data", "commandComponent", "pipelineComponent", "Flow"])
+@pytest.mark.parametrize("schema", ["model", "data", "commandComponent", "pipelineComponent", "Flow"])
 def test_an_asset_contains_nothing_to_evaluate(schema: str) -> None:
     """It is understood, and reported."""
     reading = azure_cli.read({"$schema": AML.format(schema), "name": "x", "anything": 1}, AROUND)
@@ -1241,6 +1241,83 @@ def test_a_schema_from_elsewhere_does_not_count() -> None:
     page = "https://learn.microsoft.com/azure/machine-learning/reference-yaml-compute-aml"
 
     assert one({"$schema": page, **CLUSTER}).resource == one(CLUSTER).resource
+
+
+def test_an_environment_is_brought_into_arm_shape() -> None:
+    """Its version is the name of the resource; the service numbers one without a version."""
+    written: JsonObject = {
+        "name": "e",
+        "version": 3,
+        "image": "docker.io/a/b:latest",
+        "conda_file": {"dependencies": ["python"]},
+        "os_type": "linux",
+        "tags": {"a": "b"},
+    }
+
+    placed = one(written)
+    assert placed.resource == {
+        "id": f"{WORKSPACE}/environments/e/versions/3",
+        "name": "3",
+        "type": "Microsoft.MachineLearningServices/workspaces/environments/versions",
+        "properties": {
+            "image": "docker.io/a/b:latest",
+            "condaFile": {"dependencies": ["python"]},
+            "osType": "Linux",
+            "tags": {"a": "b"},
+            "environmentType": "UserCreated",
+        },
+    }
+    numbered = one({key: value for key, value in written.items() if key != "version"})
+    assert {"/id", "/name"} <= numbered.unreadable.keys()
+
+
+@pytest.mark.parametrize(
+    ("document", "places"),
+    [
+        ({"command": "x", "environment": {"image": "i"}, "code": "."}, ["/environment"]),
+        (
+            {"type": "sweep", "trial": {"command": "x", "environment": {"image": "i"}}, "search_space": {}},
+            ["/trial/environment"],
+        ),
+        (
+            {
+                "type": "pipeline",
+                "jobs": {
+                    "a": {"command": "x", "environment": {"build": {"path": "."}}},
+                    "b": {"component": {"command": "x", "environment": {"image": "i"}}},
+                    "c": {"type": "parallel", "task": {"environment": {"image": "i"}}},
+                    "d": {"command": "x", "environment": "azureml:e:1", "environment_variables": {"image": "i"}},
+                },
+            },
+            ["/jobs/a/environment", "/jobs/b/component/environment", "/jobs/c/task/environment"],
+        ),
+        ({"name": "d", "endpoint_name": "e", "instance_type": "x", "environment": {"image": "i"}}, ["/environment"]),
+        (
+            {"name": "s", "trigger": {"type": "cron"}, "create_job": {"command": "x", "environment": {"image": "i"}}},
+            ["/create_job/environment"],
+        ),
+    ],
+)
+def test_environments_inside_other_files_are_read(document: JsonObject, places: list[str]) -> None:
+    """Each is a version of its own, wherever work describes it."""
+    resources = azure_cli.read({"name": "w", **document}, AROUND).resources
+    inside = [placed for placed in resources if placed.resource["type"].endswith("/environments/versions")]
+
+    assert [placed.pointer for placed in inside] == places
+    assert len({placed.resource["id"] for placed in inside}) == len(places)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"name": "x", "image": "mcr.microsoft.com/devcontainers/base", "features": {}},
+        {"name": "x", "build": {"dockerfile": "Dockerfile"}},
+        {"name": "x", "image": "i"},
+    ],
+)
+def test_other_documents_with_an_image_are_no_environments(document: JsonObject) -> None:
+    """Development containers have such keys, too."""
+    assert not azure_cli.detect(document)
 
 
 @pytest.mark.parametrize("schema", ["compute", "whatever", "computeInstance", "registry", "environment", "commandJob"])

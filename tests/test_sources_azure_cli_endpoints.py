@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from policyeng.models import JsonObject
@@ -200,15 +198,13 @@ def test_a_serverless_endpoint_accepts_a_key_by_default(more: JsonObject) -> Non
     assert placed.resource["properties"] == {"authMode": "Key", "modelSettings": {"modelId": MODEL}}
 
 
-@pytest.mark.parametrize(
-    ("mode", "reason"), [("aad", "does not send `auth_mode`"), ("$(MODE)", "does not send `auth_mode`|placeholder")]
-)
-def test_another_mode_of_a_serverless_endpoint_is_unknown(mode: str, reason: str) -> None:
+@pytest.mark.parametrize("mode", ["aad", "$(MODE)"])
+def test_another_mode_of_a_serverless_endpoint_is_unknown(mode: str) -> None:
     """`ServerlessEndpoint._to_rest_object` drops it, so the file does not tell the mode."""
     placed = only({"name": "s", "model_id": MODEL, "auth_mode": mode})
 
     assert "authMode" not in placed.resource["properties"]
-    assert re.search(reason, placed.unreadable["/properties/authMode"])
+    assert "does not send `auth_mode`" in placed.unreadable["/properties/authMode"]
 
 
 def test_a_command_prints_the_mode_of_a_serverless_endpoint() -> None:

@@ -122,9 +122,12 @@ def kind_of_file(document: JsonObject) -> CliDocumentKind | None:
     if schema.endswith("component") and document.keys().isdisjoint(_OF_JOBS):
         return named
     of_its_type = next((kind for kind in matching if kind.arm_type == named.arm_type), None)
-    if of_its_type or ("type" not in document and document.keys() <= _list_keys(named)):
+    other = next((kind for kind in matching if not kind.nothing), None)
+    if of_its_type or other is None:
         return of_its_type or named
-    return next((kind for kind in matching if not kind.nothing), named)
+    # Where the keys fit both, only the value of `type` decides against the schema.
+    untyped = {key: "" if key == "type" else value for key, value in document.items()}
+    return named if document.keys() <= _list_keys(named) and other.takes(untyped) else other
 
 
 def _list_keys(kind: CliDocumentKind) -> Set[str]:

@@ -1,12 +1,26 @@
-"""Assets without settings, such as environments, models and data, and components, which run only in a job."""
+"""Environments, assets without settings, such as models and data, and components, which run only in a job."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
 from policyeng.models import JsonObject, Problem, lowered
-from policyeng.sources.azure_cli.converter import PROVIDER, CliDocumentKind
-from policyeng.sources.parsed import Placed
+from policyeng.parsing.json_pointer import escaped
+from policyeng.sources.azure_cli.converter import (
+    PROVIDER,
+    CliDefaults,
+    CliDocumentKind,
+    list_known_keys,
+    name_of,
+    place_resource,
+    prose,
+    tags,
+    word,
+)
+from policyeng.sources.field_mapping import FieldMapping, text
+from policyeng.sources.parsed import Placed, Surroundings
 
 _DATA_TYPES = ("uri_file", "uri_folder", "mltable")
 _MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
@@ -51,9 +65,12 @@ def is_component(document: JsonObject) -> bool:
 
 
 def _is_environment(document: JsonObject) -> bool:
-    """Check whether a document is an environment: an image alone is not enough without a conda file or a build."""
-    built = isinstance(document.get("build"), dict) and document.keys() <= _OF_ENVIRONMENTS
-    return "name" in document and (built or ("conda_file" in document and "image" in document))
+    """Check whether a document is an environment: an image alone is not enough without a conda file or a version."""
+    build = document.get("build")
+    built = isinstance(build, dict) and build.keys() <= _OF_BUILDS
+    has_image = "image" in document and not document.keys().isdisjoint({"conda_file", "version"})
+    fits = document.keys() <= _OF_ENVIRONMENTS
+    return "name" in document and ((fits and (built or has_image)) or {"conda_file", "image"} <= document.keys())
 
 
 def _typed(types: tuple[str, ...]) -> Callable[[JsonObject], bool]:
@@ -64,7 +81,70 @@ def _typed(types: tuple[str, ...]) -> Callable[[JsonObject], bool]:
     return takes
 
 
-_OF_ENVIRONMENTS = frozenset({"name", "version", "build", "description", "tags", "inference_config", "os_type"})
+_ENVIRONMENT = f"{PROVIDER}/workspaces/environments/versions"
+_ROUTES = tuple(
+    FieldMapping(f"/inference_config/{key}_route/{part}", f"/properties/inferenceConfig/{key}Route/{part}", prose)
+    for key in ("liveness", "readiness", "scoring")
+    for part in ("path", "port")
+)
+_TABLE = (
+    *(
+        FieldMapping(f"/{key}", "")
+        for key in ("$schema", "id", "name", "version", "resourceGroup", "creation_context", "datastore")
+    ),
+    *(FieldMapping(f"/{key}", "") for key in ("latest_version", "path", "intellectual_property", "base_path")),
+    FieldMapping("/description", "/properties/description", prose),
+    FieldMapping("/tags", "/properties/tags", tags),
+    FieldMapping("/properties", "/properties/properties", prose),
+    FieldMapping("/image", "/properties/image", text),
+    FieldMapping("/build/path", "/properties/build/contextUri", text),
+    FieldMapping("/build/dockerfile_path", "/properties/build/dockerfilePath", text),
+    FieldMapping("/conda_file", "/properties/condaFile", prose),
+    FieldMapping("/os_type", "/properties/osType", word("Linux", "Windows")),
+    *_ROUTES,
+)
+_OF_BUILDS = frozenset({"path", "dockerfile_path"})
+_OF_ENVIRONMENTS = frozenset(row.source.split("/")[1] for row in _TABLE)
+#: The name that the CLI gives to environments inside other files (`ANONYMOUS_ENV_NAME`).
+_ANONYMOUS = "CliV2AnonymousEnvironment"
+#: The objects of jobs that can have an environment or another object with one.
+_WITH_ENVIRONMENTS = frozenset({"component", "environment", "job_definition", "task", "trial"})
+_DEPTH = 16
+
+
+def _convert_environment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
+    """Yield a version of an environment; without `version` the service numbers it."""
+    yield environment_at(document, pointer, around, name_of(document.get("name")))
+
+
+def environment_at(document: JsonObject, pointer: str, around: Surroundings, name: str) -> Placed:
+    """Return the version of an environment that an object at a JSON Pointer describes."""
+    deployed = bool(document.get("id"))
+    defaults: JsonObject = {} if deployed else {"/properties/environmentType": "UserCreated"}
+    made = CliDefaults(
+        defaults, parents=(name.replace("/", "~"),), elsewhere=("/properties/isArchived", "/properties/image")
+    )
+    # The name of the resource is its version.
+    versioned = {**document, "name": document.get("version")}
+    placed = place_resource(versioned, pointer, around, _ENVIRONMENT, _TABLE, made)
+    return placed._replace(fields={**placed.fields, "/id": f"{pointer}/name"})
+
+
+def environments_in(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed]:
+    """Yield the environments that a job or a deployment describes, in its steps and trials, too."""
+    waiting: list[tuple[str, object]] = [(pointer, document)]
+    while waiting:
+        above, holder = waiting.pop()
+        for key, inner in holder.items() if isinstance(holder, dict) and above.count("/") < _DEPTH else ():
+            place = f"{above}/{escaped(key)}"
+            if key == "environment" and isinstance(inner, dict) and not _OF_ENVIRONMENTS.isdisjoint(inner):
+                stated = {name: value for name, value in inner.items() if name not in ("id", "name")}
+                file = replace(around, file=f"{around.file or 'file'}#{place}")
+                yield environment_at({**stated, "version": None}, place, file, _ANONYMOUS)
+            elif key == "jobs" and isinstance(inner, dict):
+                waiting += ((f"{place}/{escaped(step)}", each) for step, each in reversed(inner.items()))
+            elif key in _WITH_ENVIRONMENTS:
+                waiting.append((place, inner))
 
 
 def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schemas: str) -> CliDocumentKind:
@@ -74,7 +154,15 @@ def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schem
 
 
 KINDS: tuple[CliDocumentKind, ...] = (
-    _asset("an environment", "environments/versions", _is_environment, "environment"),
+    CliDocumentKind(
+        _ENVIRONMENT,
+        ("environment",),
+        _is_environment,
+        _convert_environment,
+        known=list_known_keys(
+            _TABLE, within=("/build", "/inference_config", *(row.source.rpartition("/")[0] for row in _ROUTES))
+        ),
+    ),
     _asset("a model", "models/versions", _typed(_MODEL_TYPES), "model"),
     _asset("an asset", "data/versions", _matches_never, "asset"),
     _asset("a data asset", "data/versions", _typed(_DATA_TYPES), "data", "dataset", "dataimport"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, Problem, lowered
+from policyeng.sources.azure_cli.assets import environments_in
 from policyeng.sources.azure_cli.converter import (
     PROVIDER,
     CliDefaults,
@@ -129,7 +130,7 @@ def _serverless(document: JsonObject, pointer: str, around: Surroundings) -> Ite
         is_key = stated is None or (isinstance(stated, str) and lowered(stated) == "key")
         made = CliDefaults(
             {"/sku/name": "Consumption", **({"/properties/authMode": "Key"} if is_key else {})},
-            unreadable={} if is_key else {"/properties/authMode": _AUTH_MODE_NOT_SENT},
+            unresolved={} if is_key else {"/auth_mode": _AUTH_MODE_NOT_SENT},
         )
     yield place_resource(document, pointer, around, SERVERLESS, SERVERLESS_TABLE, made)
 
@@ -160,13 +161,6 @@ def _is_endpoint(document: JsonObject) -> bool:
 
 KINDS: tuple[CliDocumentKind, ...] = (
     CliDocumentKind(
-        SERVERLESS,
-        ("serverlessendpoint", "marketplacesubscription"),
-        _is_serverless,
-        _serverless,
-        known=list_known_keys(SERVERLESS_TABLE),
-    ),
-    CliDocumentKind(
         ONLINE,
         ("managedonlineendpoint", "kubernetesonlineendpoint", "onlineendpoint"),
         _is_online,
@@ -179,6 +173,13 @@ KINDS: tuple[CliDocumentKind, ...] = (
         _is_batch,
         _batch,
         known=list_known_keys(BATCH_TABLE, within=("/defaults",)),
+    ),
+    CliDocumentKind(
+        SERVERLESS,
+        ("serverlessendpoint", "marketplacesubscription"),
+        _is_serverless,
+        _serverless,
+        known=list_known_keys(SERVERLESS_TABLE),
     ),
 )
 
@@ -358,6 +359,7 @@ def _online_deployment(document: JsonObject, pointer: str, around: Surroundings)
         online_deployment_table(around.workspace),
         _defaults_of(document, defaults),
     )
+    yield from environments_in(document, pointer, around)
 
 
 def _batch_deployment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
@@ -367,6 +369,7 @@ def _batch_deployment(document: JsonObject, pointer: str, around: Surroundings) 
     else:
         defaults, table = {}, batch_deployment_table(around.workspace)
     yield place_resource(document, pointer, around, BATCH_DEPLOYMENT, table, _defaults_of(document, defaults))
+    yield from environments_in(document, pointer, around)
 
 
 def _defaults_of(document: JsonObject, defaults: JsonObject) -> CliDefaults:

@@ -14,7 +14,7 @@ from policyeng.errors import InputError
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import kind_of
-from policyeng.sources.azure_cli.assets import is_component
+from policyeng.sources.azure_cli.assets import environments_in, is_component
 from policyeng.sources.azure_cli.converter import (
     PROVIDER,
     CliDefaults,
@@ -528,8 +528,9 @@ def job_type_of(document: JsonObject) -> str:
 
 
 def convert_job(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
-    """Yield the job of a document; a pipeline includes its steps and those in component files."""
+    """Yield the job of a document, with its steps and those in component files, and the environments inside it."""
     yield job_at(document, pointer, around)
+    yield from environments_in(document, pointer, around)
 
 
 def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
@@ -693,6 +694,8 @@ def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Itera
     yield place_resource(document, pointer, around, SCHEDULE_TYPE, TABLE, CliDefaults(defaults, unreadable=unreadable))
     if run is not None:
         yield run
+        if _is_inline(document.get("create_job")):
+            yield from environments_in(job.document or {}, f"{pointer}/create_job", around)
     elif job.why:
         yield refuse(f"{pointer}/create_job", job.why, "provide the file of the job")
 
