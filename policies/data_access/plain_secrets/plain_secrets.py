@@ -73,9 +73,8 @@ _Found = Iterator[_Text | _Other]
     title="No secret is stored in plain text",
     description="Environment variables, properties and scripts are shown to everybody who may read the resource, and "
     "stay in its history, so a secret in them has to be replaced; a secret of a connection stays in the history of its "
-    "file. A value counts by its shape, or by a name such as `DB_PASSWORD` unless it is a reference, a placeholder, a "
-    "number, a boolean or very short. Placeholders are such as `$(NAME)`, `#{NAME}#`, `__NAME__` and `<pad>`. The key "
-    "of Application Insights only identifies where data goes, and is no secret.",
+    "file. A value counts by its shape, or by a name such as `DB_PASSWORD` unless it is a reference, a number, a "
+    "boolean or very short.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-use-secrets-in-runs"],
     severity="high",
     judges=[
