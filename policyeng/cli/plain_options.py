@@ -28,6 +28,7 @@ TEXT_LISTS = {
 
 PATH_LISTS = {
     "--policy": "policy",
+    "--azure-policy": "azure_policy",
     "--exemptions": "exemptions",
 }
 
