@@ -16,7 +16,7 @@ import pytest
 
 from policyeng import evaluate
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines import Column, embedded
+from policyeng.engines import Column, EvaluationRequest, embedded
 from policyeng.engines import python as python_engine
 from policyeng.errors import BundleError, UsageError
 from policyeng.evaluation import EvaluationOptions, evaluate_pairs, partitioning, prepare
@@ -111,9 +111,9 @@ def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[int] = []
     monkeypatch.setattr(partitioning, "processors", lambda: 4)
 
-    def start(_: object, count: int) -> list[Column]:
+    def start(request: EvaluationRequest, count: int) -> list[Column]:
         started.append(count)
-        return []
+        return [Column(number, (), {}) for number in request.positions]
 
     monkeypatch.setattr(partitioning, "evaluate_in_processes", start)
     prepared = prepare(BUNDLE, estate_of(20))
