@@ -186,6 +186,10 @@ def test_a_module_that_passes_every_optional_setting_is_read_with_its_defaults()
         "workspaces/ws/computes/cpu",
         "workspaces/ws/computes/gpu",
     ]
+    connections = bodies["workspaces/ws"]["properties"].pop("privateEndpointConnections")
+    assert [each["properties"]["privateEndpoint"] for each in connections] == [
+        {"id": bodies["privateEndpoints/pep-ws-0"]["id"]}
+    ]
     assert bodies["workspaces/ws"]["properties"] == {"hbiWorkspace": False, "publicNetworkAccess": "Disabled"}
     assert "tags" not in bodies["workspaces/ws"]
     scale = {"maxNodeCount": 4, "minNodeCount": 2, "nodeIdleTimeBeforeScaleDown": "PT2M"}
