@@ -324,10 +324,19 @@ def test_an_old_flat_workspace_is_refused_with_the_remedy() -> None:
 
 def test_assets_contain_nothing_to_evaluate() -> None:
     """Alone they are understood; among others they are passed over."""
-    asset = {"id": f"azureml:{WORKSPACE}/environments/e/versions/1", "conda_file": {}, "name": "e"}
+    asset = {"id": f"azureml:{WORKSPACE}/models/m/versions/1", "type": "mlflow_model", "name": "m"}
 
-    assert az_output.read(asset).nothing == "an environment: nothing to check"
+    assert az_output.read(asset).nothing == "a model: nothing to check"
     assert [placed.pointer for placed in az_output.read([asset, CLUSTER]).resources] == ["/1"]
+
+
+def test_environments_are_evaluated() -> None:
+    """Their version is the name of the resource."""
+    document = {"id": f"azureml:{WORKSPACE}/environments/e/versions/1", "conda_file": {}, "name": "e", "image": "i"}
+    [placed] = az_output.read(document).resources
+
+    assert placed.resource["id"] == f"{WORKSPACE}/environments/e/versions/1"
+    assert placed.resource["properties"]["image"] == "i"
 
 
 def test_a_kind_without_tables_is_converted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
