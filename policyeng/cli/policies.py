@@ -392,8 +392,9 @@ def export(args: ExportOptions) -> int:
             definitions.append(export_policy(bundle, entry))
         except ExportRefusedError as error:
             print_line(f"policyeng: {entry.id} is not exported: {error}", error=True)
-    document = definitions[0] if len(wanted) == len(definitions) == 1 else definitions
-    typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    if definitions:
+        document = definitions[0] if len(wanted) == 1 else definitions
+        typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
     return 2 if args.identities and len(definitions) < len(wanted) else 0
 
 
