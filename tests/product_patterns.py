@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from policyeng.redaction import _shapes
+from policyeng.rego.builtins.time import _reader as reader_of
 
 ROOT = Path(__file__).parent.parent
 _METHODS = frozenset({"match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"})
@@ -90,7 +91,16 @@ _LOCALS: dict[str, list[dict[str, object]]] = {
         {"pattern": pattern}
         for pattern in (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", r"[^/]+", r"/[\s\S]*[^/]")
     ],
-    "policyeng/sources/arm_template/functions.py": [{"every": ["a", "--", "a-"]}],
+    "policyeng/parsing/arm_functions.py": [{"every": ["a", "--", "a-"]}],
+    "policyeng/rego/builtins/time.py": [
+        {"pattern": reader_of(layout)[0].pattern, "layout": "", "place": 0}
+        for layout in (
+            "2006-01-02T15:04:05.999999999Z07:00",
+            "Mon Jan _2 15:04:05 2006",
+            "Monday, 02-Jan-06 15:04:05 MST",
+            "3:04:05.000PM  2 January 2006",
+        )
+    ],
     "policyeng/verify/generators/estates.py": [{"name": b"vmSize"}],
     "policyeng/verify/redundancy.py": [{"name": "allowed"}],
 }

@@ -388,12 +388,12 @@ class ChangingSnapshot:
                 edits.splice(known, at, was, come)
 
 
-class _Absent:
+class _Missing:
     """The type of `ABSENT`."""
 
 
 #: The value of a key that does not exist.
-ABSENT = _Absent()
+ABSENT = _Missing()
 
 
 class Edits:

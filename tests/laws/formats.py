@@ -13,6 +13,8 @@ from policyeng.evaluation.summary import by_pair
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import Inputs, normalize_context, read_inputs
 from policyeng.sources.arm_resource import service_made, with_attachment
+from policyeng.sources.parsed import Placed
+from policyeng.sources.private_endpoints import add_connections
 from policyeng.verify.laws.law import Trial, Violation, format_finding
 from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE
@@ -23,6 +25,8 @@ _WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws
 #: What is stated in addition to the resources, the same in every format.
 _STATED = ("scope", "taken_at", *STATED, "incomplete")
 _NAME = "formats"
+#: Formats of what is deployed, which say themselves what private endpoints connect.
+_DEPLOYED = ("az-output", "resource-graph")
 #: Removes quotes and spaces.
 _NO_SPELLING = str.maketrans("", "", "'\" ")
 
@@ -51,9 +55,18 @@ def compared(trial: Trial, name: str) -> Compared:
         if problem.level == "error":  # refused with a message, so no verdict depends on it
             return Compared(refused=problem.message)
     stated = {field: getattr(trial.snapshot, field) for field in _STATED}
-    arm = Snapshot(resources=tuple(resources)).model_copy(update=stated)
+    before = tuple(resources) if name in _DEPLOYED else _connected(resources)
+    arm = Snapshot(resources=before).model_copy(update=stated)
     other = inputs.snapshot.model_copy(update=stated)
     return _differences(trial.evaluate(arm), trial.evaluate(other))
+
+
+def _connected(resources: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+    """The resources with the connections that private endpoints among them create."""
+    named = {lowered(entry["id"]): entry for entry in resources if isinstance(entry.get("id"), str)}
+    placed = {key: Placed(entry, "", service_made(entry["type"])) for key, entry in named.items()}
+    connected = {id(named[key]): entry.resource for key, entry in add_connections(placed).items()}
+    return tuple(connected.get(id(entry), entry) for entry in resources)
 
 
 def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], dict[str, bytes]]:
