@@ -14,6 +14,8 @@ from policyeng.sources.parsed import Placed
 
 _TYPE = "microsoft.network/privateendpoints"
 _CONNECTIONS = "/properties/privateEndpointConnections"
+_LINKS = "/properties/privateLinkServiceConnections"
+_STATE = "privateLinkServiceConnectionState"
 
 
 class _Connection(NamedTuple):
@@ -45,14 +47,19 @@ def _list_connections(entries: Iterable[Placed]) -> Iterator[_Connection]:
         resource = entry.resource
         if lowered(resource["type"]) != _TYPE:
             continue
-        connections = value_at(resource, "/properties/privateLinkServiceConnections")
-        for connection in connections if isinstance(connections, list) else ():
+        connections = value_at(resource, _LINKS)
+        for index, connection in enumerate(connections) if isinstance(connections, list) else ():
             target = fold(get_inside(connection, "properties", "privateLinkServiceId"))
-            state = fold(get_inside(connection, "properties", "privateLinkServiceConnectionState", "status"))
-            if target and state in (None, "approved"):
-                approved = {"privateLinkServiceConnectionState": {"status": "Approved"}}
-                properties = {"privateEndpoint": {"id": resource["id"]}, **approved}
+            state = fold(get_inside(connection, "properties", _STATE, "status"))
+            is_known = _is_known(entry, f"{_LINKS}/{index}/properties/{_STATE}")
+            if target and is_known and state in (None, "approved"):
+                properties = {"privateEndpoint": {"id": resource["id"]}, _STATE: {"status": "Approved"}}
                 yield _Connection(fold_id(target), {"properties": properties})
+
+
+def _is_known(entry: Placed, pointer: str) -> bool:
+    """Check whether a resource surely exists, and nothing at, above or below a pointer into it is unreadable."""
+    return not any(f"{pointer}/".startswith(f"{part}/") or part.startswith(f"{pointer}/") for part in entry.unreadable)
 
 
 def _with_connections(entry: Placed, connections: list[JsonObject]) -> Placed:

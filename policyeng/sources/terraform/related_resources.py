@@ -32,6 +32,11 @@ _AUTHORIZATION = "Microsoft.Authorization"
 _DISK = "/properties/storageProfile/osDisk"
 
 
+def _await_approval(value: object) -> object:
+    """Convert whether a person approves a connection to its state after the deployment; None where none has to."""
+    return "Pending" if boolean(value) else None
+
+
 def _machine(system: str) -> TerraformResourceType:
     return TerraformResourceType(
         Addressed(_MACHINE),
@@ -272,6 +277,11 @@ KINDS: Mapping[str, TerraformResourceType] = {
             FieldMapping(
                 "/private_service_connection/0/subresource_names",
                 "/properties/privateLinkServiceConnections/0/properties/groupIds",
+            ),
+            FieldMapping(
+                "/private_service_connection/0/is_manual_connection",
+                "/properties/privateLinkServiceConnections/0/properties/privateLinkServiceConnectionState/status",
+                _await_approval,
             ),
         ),
         named={"/subnet_id": SUBNET, "/private_service_connection/0/private_connection_resource_id": ""},
