@@ -109,7 +109,6 @@ _OF_ENVIRONMENTS = frozenset(row.source.split("/")[1] for row in _TABLE)
 _ANONYMOUS = "CliV2AnonymousEnvironment"
 #: The objects of jobs that can have an environment or another object with one.
 _WITH_ENVIRONMENTS = frozenset({"component", "environment", "job_definition", "task", "trial"})
-_DEPTH = 16
 
 
 def _convert_environment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Problem]:
@@ -135,7 +134,7 @@ def environments_in(document: JsonObject, pointer: str, around: Surroundings) ->
     waiting: list[tuple[str, object]] = [(pointer, document)]
     while waiting:
         above, holder = waiting.pop()
-        for key, inner in holder.items() if isinstance(holder, dict) and above.count("/") < _DEPTH else ():
+        for key, inner in holder.items() if isinstance(holder, dict) else ():
             place = f"{above}/{escaped(key)}"
             if key == "environment" and isinstance(inner, dict) and not _OF_ENVIRONMENTS.isdisjoint(inner):
                 stated = {name: value for name, value in inner.items() if name not in ("id", "name")}

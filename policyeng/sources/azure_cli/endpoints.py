@@ -33,13 +33,16 @@ ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints"
 BATCH = f"{PROVIDER}/workspaces/batchEndpoints"
 SERVERLESS = f"{PROVIDER}/workspaces/serverlessEndpoints"
 
-_COMMON = (
+_ENVELOPE = (
     FieldMapping("/$schema", ""),
     FieldMapping("/name", ""),
     FieldMapping("/id", ""),
     FieldMapping("/resourceGroup", ""),
     FieldMapping("/tags", "/tags", tags),
     FieldMapping("/location", "/location", text),
+)
+_COMMON = (
+    *_ENVELOPE,
     FieldMapping("/description", "/properties/description", prose),
     FieldMapping("/properties", "/properties/properties", an_object),
     FieldMapping(
@@ -72,12 +75,7 @@ def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
 
 
 SERVERLESS_TABLE = (
-    FieldMapping("/$schema", ""),
-    FieldMapping("/name", ""),
-    FieldMapping("/id", ""),
-    FieldMapping("/resourceGroup", ""),
-    FieldMapping("/tags", "/tags", tags),
-    FieldMapping("/location", "/location", text),
+    *_ENVELOPE,
     FieldMapping("/description", ""),  # the CLI sends neither
     FieldMapping("/properties", ""),
     FieldMapping(
